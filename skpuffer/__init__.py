@@ -1,0 +1,3 @@
+"""Rényi Pufferfish privacy for scikit-learn."""
+
+__version__ = "0.1.0"
