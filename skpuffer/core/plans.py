@@ -311,7 +311,7 @@ def refine_plan(
     budget = _MAX_SOLVES
     for _ in range(n_sweeps):
         plan = _merged(plan)
-        direction: Floats = generator.standard_normal(a.shape[1])
+        direction = generator.standard_normal((a.shape[1],))
         key = _project(a[plan.rows] + b[plan.columns], direction)
         pair_cost = _costs(cost, points_a[plan.rows] - points_b[plan.columns])
         value = plan.mass.astype(np.float64) * pair_cost
