@@ -55,6 +55,7 @@ _FLOAT_TOTAL = 2**53  # integers up to here are exact in float64
 _SCALED_TOTAL = 2**50
 _CHUNK = 300  # pairs re-solved together by refine_plan
 _MAX_SOLVES = 1500  # chunks re-solved in all: about ten seconds
+_CLIP_BITS = (24, 34, 44, 54)  # log2 of the range of costs resolved, in order
 _SEED = 20_240_613  # directions of projections: fixed, so that plans repeat
 
 
@@ -351,9 +352,7 @@ def useful_ceiling(mass_a: Masses, mass_b: Masses, log_budget: float) -> float:
     Returns
     -------
     float
-        Ceiling for `exponential_plan`, nats. It is limited to 2**32 units, where
-        the solver's precision ends; beyond, clipped pairs may be used, so
-        compare the result with the plan at hand and keep the better.
+        Ceiling for `exponential_plan`, nats.
 
     Examples
     --------
@@ -365,12 +364,7 @@ def useful_ceiling(mass_a: Masses, mass_b: Masses, log_budget: float) -> float:
     left, right = _integers(mass_a, mass_b)
     if not 0 < log_budget < math.inf:
         raise ValueError(f"log_budget must be positive and finite, got {log_budget}.")
-    masses = left.tolist()
-    units = sum(masses) // math.gcd(*masses, *right.tolist())
-    log_units = math.log(min(units, 2**32))
-    # log(1 + units (e^t - 1)) without overflow
-    log_excess = log_units + log_budget + math.log(-math.expm1(-log_budget))
-    return float(np.logaddexp(0.0, log_excess))
+    return _raised(log_budget, _log_units(left, right))
 
 
 def exponential_cost(log_cost: Floats, ceiling: float) -> Floats:
@@ -428,7 +422,32 @@ def exponential_plan(
     >>> exponential_plan(costs, one, one, ceiling=4.0).columns.tolist()
     [1, 0]
     """
-    return emd_plan(mass_a, mass_b, exponential_cost(log_cost, ceiling))
+    left, right = _integers(mass_a, mass_b)
+    log_units = _log_units(left, right)
+    best, least = None, math.inf
+    for bits in _CLIP_BITS:
+        cut = max(0.0, log_units - bits * math.log(2))
+        clip = _raised(ceiling, -cut)
+        plan = emd_plan(left, right, exponential_cost(log_cost, clip))
+        used = log_cost[plan.rows, plan.columns]
+        value = float(_shares(plan.mass) @ exponential_cost(used, ceiling))
+        if best is None or value < least:
+            best, least = plan, value
+        if cut == 0 or used.max() <= clip:
+            break
+    assert best is not None
+    return best
+
+
+def _log_units(left: Masses, right: Masses) -> float:
+    masses = left.tolist()
+    return math.log(sum(masses) // math.gcd(*masses, *right.tolist()))
+
+
+def _raised(log_value: float, log_factor: float) -> float:
+    """Return log(1 + factor (exp(log_value) - 1)) without overflow."""
+    log_excess = log_value + math.log(-math.expm1(-log_value))
+    return float(np.logaddexp(0.0, log_excess + log_factor))
 
 
 def _integers(mass_a: Masses, mass_b: Masses) -> tuple[Masses, Masses]:
