@@ -44,7 +44,7 @@ Words = npt.NDArray[np.uint64]
 GRID_BITS = 20
 _MAX_INDEX = 2.0**52  # n and n + k stay exact in float64
 _MAX_T = 2**32
-_BLOCK = 2**14  # words: a few such buffers fit in a core's cache
+_BLOCK = 2**15  # words: a few such buffers fit in a core's cache
 _MARGIN = 2.0**-42
 _LN2 = math.log(2.0)
 # A word is a sign and 63 bits of U; or a sign, 41 bits of U and 22 bits of U2.

@@ -1,0 +1,88 @@
+"""Speed of a release on the grid against numpy's floating-point noise, on one core.
+
+Run from the repository with `python benchmarks/sampling.py`. Ratios are within one
+run: 1 is numpy's own speed. The goals are 0.4 for Laplace and 0.1 for the Gaussian.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+from skpuffer.core.sampling import (
+    SeededBits,
+    SystemBits,
+    discrete_gaussian,
+    release_on_grid,
+    rounded_laplace,
+)
+
+
+def measure(size: int = 1_000_000, repeats: int = 7) -> list[dict[str, object]]:
+    """Return one row a law and source: values per second, ratio, goal, peak memory."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=size)
+    laws = [
+        ("laplace", rounded_laplace, lambda: values + rng.laplace(size=size), 0.4),
+        ("gaussian", discrete_gaussian, lambda: values + rng.normal(size=size), 0.1),
+    ]
+    rows: list[dict[str, object]] = []
+    for law, sampler, unsafe, goal in laws:
+        for source in (SystemBits(), SeededBits(0, 0)):
+
+            def release(sampler=sampler, source=source):  # type: ignore[no-untyped-def]
+                return release_on_grid(values, 1.5, sampler, source)
+
+            seconds, reference = _interleaved(release, unsafe, repeats)
+            rows.append(
+                {
+                    "law": law,
+                    "source": type(source).__name__,
+                    "million_per_second": size / seconds / 1e6,
+                    "numpy_million_per_second": size / reference / 1e6,
+                    "ratio": reference / seconds,
+                    "goal": goal,
+                    "peak_memory_over_input": 1 + _peak(release) / values.nbytes,
+                }
+            )
+    return rows
+
+
+def _interleaved(
+    first: Callable[[], object], second: Callable[[], object], repeats: int
+) -> tuple[float, float]:
+    """Return the best time of each, taken in turns so that load hits both."""
+    best = [float("inf"), float("inf")]
+    for _ in range(repeats):
+        for i, run in enumerate((first, second)):
+            start = time.perf_counter()
+            run()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best[0], best[1]
+
+
+def _peak(run: Callable[[], object]) -> int:
+    """Return the peak of bytes allocated during a run."""
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def main() -> None:
+    """Print the table."""
+    print("law       source      10^6/s   numpy   ratio   goal   memory/input")
+    for row in measure():
+        print(
+            f"{row['law']:9} {row['source']:10} {row['million_per_second']:7.1f} "
+            f"{row['numpy_million_per_second']:7.1f} {row['ratio']:7.2f} "
+            f"{row['goal']:6.1f} {row['peak_memory_over_input']:9.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
