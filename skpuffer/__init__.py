@@ -1,3 +1,23 @@
-"""Rényi Pufferfish privacy for scikit-learn."""
+"""Rényi Pufferfish privacy for scikit-learn.
+
+Release the columns of a frame with noise that is calibrated, by optimal transport, so
+that the release says little about a secret column.
+"""
+
+from skpuffer import exceptions
+from skpuffer._report import ReleaseReport
+from skpuffer.accounting import Guarantee
+from skpuffer.comparison import compare_mechanisms
+from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Guarantee",
+    "ReleaseReport",
+    "RenyiPufferfishGaussian",
+    "RenyiPufferfishLaplace",
+    "__version__",
+    "compare_mechanisms",
+    "exceptions",
+]

@@ -1,0 +1,291 @@
+"""Constructor parameters, checked once at the start of fit."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from skpuffer.core.calibration import RULES, Budget, CalibrationRule
+from skpuffer.core.conversions import renyi_budget
+from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.core.prior import FloatArray
+from skpuffer.exceptions import ParameterError
+
+PRIOR_MODELS = ("empirical", "bounded")
+SCOPES = ("joint", "column")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters that calibration works with.
+
+    Attributes
+    ----------
+    law : NoiseLaw
+    rule : CalibrationRule
+    budget : Budget
+        The Rényi pair in force.
+    target : tuple of (epsilon, delta), or None
+        The (ε, δ) promise asked for.
+    """
+
+    law: NoiseLaw
+    rule: CalibrationRule
+    budget: Budget
+    target: tuple[float, float] | None
+
+
+def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
+    """Check every parameter that does not depend on the data.
+
+    Raises
+    ------
+    ParameterError
+        Names the parameter, the value and what is allowed.
+    """
+    law = LAWS[law_name]()
+    alpha = number("alpha", params["alpha"], above=1.0, infinite=True)
+    if alpha > law.max_order:
+        raise ParameterError(
+            f"alpha={params['alpha']!r} is out of reach of {law_name} noise, whose "
+            "divergence is infinite there: choose a finite alpha or "
+            "RenyiPufferfishLaplace"
+        )
+    epsilon = number("epsilon", params["epsilon"], above=0.0)
+    delta, target = params["delta"], None
+    n_releases = integer("n_releases", params["n_releases"], least=1)
+    if delta is not None:
+        delta = number("delta", delta, above=0.0, below=1.0)
+        target = (epsilon, delta)
+        budget = renyi_budget(alpha, epsilon, delta)
+        if not budget > 0:
+            raise ParameterError(
+                f"epsilon={target[0]:g} with delta={delta:g} is out of reach at "
+                f"alpha={alpha:g}: converting any Rényi bound costs "
+                f"{epsilon - budget:.4g} at this order; raise alpha, epsilon or delta"
+            )
+        epsilon = budget
+    rule = choice("calibration", params["calibration"], tuple(RULES))
+    choice("prior_model", params["prior_model"], PRIOR_MODELS)
+    choice("scope", params["scope"], SCOPES)
+    choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
+    number("confidence", params["confidence"], above=0.0, below=1.0)
+    integer("min_group_size", params["min_group_size"], least=1)
+    for name in ("secret_from_y", "clip_output"):
+        if not isinstance(params[name], (bool, np.bool_)):
+            raise ParameterError(f"{name}={params[name]!r} must be True or False")
+    for name in ("clip_output", "prior_model"):
+        if params[name] in (True, "bounded") and params["bounds"] is None:
+            raise ParameterError(
+                f"{name}={params[name]!r} needs bounds=(low, high), publicly known "
+                "limits that do not come from the data"
+            )
+    if isinstance(params["column_weights"], str):
+        choice("column_weights", params["column_weights"], ("std", "range"))
+        if params["column_weights"] == "range" and params["bounds"] is None:
+            raise ParameterError("column_weights='range' needs bounds=(low, high)")
+    if params["random_state"] is not None:
+        if not _is_integer(params["random_state"]):
+            raise ParameterError(
+                f"random_state={params['random_state']!r} must be None or an integer: a "
+                "generator would be copied and pickled with its state, and repeat its "
+                "noise"
+            )
+        integer("random_state", params["random_state"], least=0)
+    if params["n_jobs"] is not None and not (
+        _is_integer(params["n_jobs"]) and params["n_jobs"] != 0
+    ):
+        raise ParameterError(
+            f"n_jobs={params['n_jobs']!r} must be None or a non-zero integer"
+        )
+    integer("verbose", params["verbose"], least=0, booleans=True)
+    return Settings(law, RULES[rule](), Budget(alpha, epsilon, n_releases), target)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    infinite: bool = False,
+) -> float:
+    """Return a real parameter strictly between two limits."""
+    limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
+    limits += f" and below {below:g}" if math.isfinite(below) else ""
+    limits += " (inf allowed)" if infinite else ""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name}={value!r} must be {limits}")
+    value = float(value)
+    in_range = above < value and (value < below or (infinite and value == math.inf))
+    if not in_range:
+        raise ParameterError(f"{name}={value!r} must be {limits}")
+    return value
+
+
+def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:
+    """Return an integer parameter from `least` upwards."""
+    if not (_is_integer(value) or (booleans and isinstance(value, bool))):
+        raise ParameterError(f"{name}={value!r} must be an integer from {least} upwards")
+    if value < least:
+        raise ParameterError(f"{name}={value!r} must be an integer from {least} upwards")
+    return int(value)
+
+
+def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return a parameter that is one of several words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{name}={value!r} must be one of {', '.join(allowed)}")
+    return value
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(
+        value, (bool, np.bool_)
+    )
+
+
+def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> FloatArray:
+    """Return the declared ranges, shape (k, 2); infinite where none is declared.
+
+    Parameters
+    ----------
+    bounds : None, (low, high), or mapping from column to (low, high)
+    names : sequence of str
+        The released columns.
+    all_columns : bool
+        Whether every column must have a range.
+
+    Raises
+    ------
+    ParameterError
+        A range is not two finite numbers in order, or a column is unknown or lacks
+        its range.
+    """
+    ranges = np.tile([-np.inf, np.inf], (len(names), 1))
+    if isinstance(bounds, Mapping):
+        for name, given in bounds.items():
+            ranges[_position(name, names, "bounds")] = _range(f"bounds[{name!r}]", given)
+    elif bounds is not None:
+        ranges[:] = _range("bounds", bounds)
+    if all_columns and not np.isfinite(ranges).all():
+        lacking = [
+            name for name, row in zip(names, ranges, strict=True)
+            if not np.isfinite(row).all()
+        ]
+        raise ParameterError(
+            f"bounds={bounds!r} declares no range for {', '.join(lacking)}, and this "
+            "prior_model, column_weights='range' or clip_output needs one for each "
+            "released column"
+        )
+    return ranges
+
+
+def _range(name: str, given: Any) -> tuple[float, float]:
+    try:
+        low, high = given
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name}={given!r} must be a pair (low, high)") from None
+    low, high = number(f"{name} (low)", low), number(f"{name} (high)", high)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ParameterError(f"{name}={given!r} must be finite with low < high")
+    return low, high
+
+
+def _position(name: Hashable, names: Sequence[str], parameter: str) -> int:
+    if name in names:
+        return list(names).index(str(name))
+    if isinstance(name, int) and _is_integer(name) and 0 <= name < len(names):
+        return name
+    raise ParameterError(
+        f"{parameter} names {name!r}, which is not a released column "
+        f"({', '.join(names)})"
+    )
+
+
+def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
+    """Return weights given as an array or a mapping, shape (k,).
+
+    Raises
+    ------
+    ParameterError
+        They are not one positive finite number a column.
+    """
+    if isinstance(given, Mapping):
+        weights = np.full(len(names), np.nan)
+        for name, value in given.items():
+            weights[_position(name, names, "column_weights")] = number(
+                f"column_weights[{name!r}]", value, above=0.0
+            )
+        if np.isnan(weights).any():
+            raise ParameterError(
+                f"column_weights={given!r} must give every released column a weight: "
+                f"{', '.join(names)}"
+            )
+        return weights
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    if weights.shape != (len(names),) or not (
+        np.isfinite(weights).all() and (weights > 0).all()
+    ):
+        raise ParameterError(
+            f"column_weights={given!r} must be 'std', 'range', or {len(names)} positive "
+            f"numbers, one a released column ({', '.join(names)})"
+        )
+    return weights
+
+
+def select_pairs(
+    secret_pairs: Any, labels: Sequence[Hashable]
+) -> list[tuple[Hashable, Hashable]]:
+    """Return the pairs of secret values to protect.
+
+    Parameters
+    ----------
+    secret_pairs : "all", or iterable of (label, label)
+    labels : sequence of hashable
+        The values that occur, in order.
+
+    Raises
+    ------
+    ParameterError
+        There is only one value, or a pair is malformed or names an unknown value.
+    """
+    if len(labels) < 2:
+        raise ParameterError(
+            f"the secret has a single value, {labels[0]!r}: there is nothing to protect; "
+            "check that the secret column is the intended one"
+        )
+    if isinstance(secret_pairs, str):
+        if secret_pairs != "all":
+            raise ParameterError(
+                f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs"
+            )
+        return list(combinations(labels, 2))
+    chosen: list[tuple[Hashable, Hashable]] = []
+    try:
+        given = [tuple(pair) for pair in secret_pairs]
+    except TypeError:
+        given = []
+    if not given or any(len(pair) != 2 for pair in given):
+        raise ParameterError(
+            f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs of values"
+        )
+    for pair in given:
+        if any(label not in labels for label in pair) or pair[0] == pair[1]:
+            raise ParameterError(
+                f"secret_pairs holds {pair!r}, which is not a pair of two different "
+                f"values of the secret ({', '.join(map(repr, labels))})"
+            )
+        first, second = sorted(list(labels).index(label) for label in pair)
+        if (labels[first], labels[second]) not in chosen:
+            chosen.append((labels[first], labels[second]))
+    return chosen

@@ -1,0 +1,184 @@
+"""Data frames of any kind: take columns out, and build frames like them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+from skpuffer.exceptions import ParameterError
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The columns that fit took out of its input: secret and prior.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Their names, where the input was a frame.
+    positions : tuple of int
+        Their positions, where it was an array.
+    width : int
+        The number of columns that fit was given.
+    """
+
+    names: tuple[Hashable, ...] = ()
+    positions: tuple[int, ...] = ()
+    width: int = 0
+
+    @classmethod
+    def union(cls, parts: Sequence[Dropped]) -> Dropped:
+        """Return all the columns of several parameters; a column may serve once.
+
+        Raises
+        ------
+        ParameterError
+            Two parameters name the same column.
+        """
+        names = [name for part in parts for name in part.names]
+        positions = [position for part in parts for position in part.positions]
+        for named in (names, positions):
+            if len(set(named)) != len(named):
+                raise ParameterError(
+                    f"secret and prior name the same column of X: {named!r}"
+                )
+        width = max((part.width for part in parts), default=0)
+        return cls(tuple(names), tuple(positions), width)
+
+    def remove_from(self, X: Any) -> Any:
+        """Return X without these columns, whether or not it has them."""
+        if self.names and is_frame(X):
+            present = [name for name in self.names if name in column_names(X)]
+            return without_columns(X, present) if present else X
+        if self.positions and not is_frame(X) and not issparse(X):
+            array = np.asarray(X)
+            if array.ndim == 2 and array.shape[1] == self.width:
+                return np.delete(array, self.positions, axis=1)
+        return X
+
+    def remove_names(self, names: Sequence[str]) -> list[str]:
+        """Return feature names without these columns."""
+        if self.positions and len(names) == self.width:
+            return [name for i, name in enumerate(names) if i not in self.positions]
+        return [name for name in names if name not in self.names]
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame that narwhals knows."""
+    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def column_names(X: Any) -> list[Hashable]:
+    """Return the names of a frame's columns, as they are."""
+    return list(X.columns)
+
+
+def without_columns(X: Any, names: Sequence[Hashable]) -> Any:
+    """Return a frame without the named columns."""
+    if isinstance(X, pd.DataFrame):
+        return X.drop(columns=list(names))
+    return nw.from_native(X, eager_only=True).drop(*names).to_native()
+
+
+def take_columns(
+    X: Any, spec: Any, parameter: str
+) -> tuple[list[str], list[Any], Dropped]:
+    """Take the columns out of X that a parameter names.
+
+    Parameters
+    ----------
+    X : frame or array-like
+    spec : str, int, or list or tuple of them
+        Names for a frame, positions for an array.
+    parameter : str
+        Name of the parameter, for messages.
+
+    Returns
+    -------
+    names : list of str
+    columns : list of 1-D arrays or series
+    dropped : Dropped
+
+    Raises
+    ------
+    ParameterError
+        There is no such column.
+    """
+    wanted = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+    if not wanted or len(set(wanted)) != len(wanted):
+        raise ParameterError(
+            f"{parameter}={spec!r} must name at least one column, each once"
+        )
+    if is_frame(X):
+        known = column_names(X)
+        for name in wanted:
+            if name not in known:
+                raise ParameterError(
+                    f"{parameter}={name!r} is not a column of X; {_hint(name, known)}"
+                )
+            if known.count(name) > 1:
+                raise ParameterError(
+                    f"{parameter}={name!r} names several columns of X; rename them"
+                )
+        frame = nw.from_native(X, eager_only=True)
+        columns = [X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()
+                   for name in wanted]
+        return [str(name) for name in wanted], columns, Dropped(names=tuple(wanted))
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ParameterError(
+            f"{parameter}={spec!r} names a column, but X has {array.ndim} dimension(s); "
+            "give a frame or a 2-D array"
+        )
+    width = array.shape[1]
+    positions = []
+    for position in wanted:
+        if isinstance(position, bool) or not isinstance(position, (int, np.integer)):
+            raise ParameterError(
+                f"{parameter}={position!r} is a column name, but X has none "
+                f"({type(X).__name__}; a step before this one may have returned an "
+                "array): give a position, or a frame (set_output(transform='pandas'))"
+            )
+        if not -width <= position < width:
+            raise ParameterError(
+                f"{parameter}={position!r} is no position in X, which has {width} columns"
+            )
+        positions.append(int(position) % width)
+    if len(set(positions)) != len(positions):
+        raise ParameterError(f"{parameter}={spec!r} names one column twice")
+    names = [f"x{position}" for position in positions]
+    columns = [array[:, position] for position in positions]
+    return names, columns, Dropped(positions=tuple(positions), width=width)
+
+
+def _hint(name: Hashable, known: list[Hashable]) -> str:
+    close = get_close_matches(str(name), [str(other) for other in known], n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(repr(other) for other in known[:20])
+    return f"its columns are {shown}{', …' if len(known) > 20 else ''}"
+
+
+def frame_like(values: np.ndarray, X: Any) -> Any:
+    """Return released values as a frame of the kind of X, with its index and names.
+
+    A column that came as float32 goes out as float32, every other as float64. Arrays
+    stay arrays.
+    """
+    if not is_frame(X):
+        return values
+    frame = nw.from_native(X, eager_only=True)
+    columns = {
+        name: column.astype(np.float32 if dtype == nw.Float32 else np.float64)
+        for (name, dtype), column in zip(frame.schema.items(), values.T, strict=True)
+    }
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(columns, index=X.index)
+    return nw.from_dict(columns, backend=nw.get_native_namespace(frame)).to_native()

@@ -1,0 +1,249 @@
+"""From what fit and transform are given to the rows they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skpuffer._parameters import check_bounds, check_column_weights, select_pairs
+from skpuffer._validation._frames import Dropped, take_columns
+from skpuffer._validation._groups import (
+    MAX_SECRET_VALUES,
+    Groups,
+    group_rows,
+    metadata_columns,
+)
+from skpuffer._validation._values import (
+    check_weights,
+    numeric_matrix,
+    refuse_sparse,
+    released_names,
+)
+from skpuffer.core.prior import Conditional, Prior
+from skpuffer.exceptions import ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Validated rows with their groups and what was declared about the columns.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, k), float64
+        Finite, within the declared bounds.
+    names : list of str
+        The released columns.
+    secret : Groups
+    prior : Groups or None
+    weight : ndarray of shape (n,), or None
+        Positive sample weights.
+    ranges : ndarray of shape (k, 2)
+        Declared bounds; infinite where there are none.
+    column_weights : ndarray of shape (k,), or None
+        Those given as numbers.
+    pairs : list of (label, label)
+        The secret pairs to protect.
+    dropped : Dropped
+        What was taken out of X.
+    """
+
+    values: np.ndarray
+    names: list[str]
+    secret: Groups
+    prior: Groups | None
+    weight: np.ndarray | None
+    ranges: np.ndarray
+    column_weights: np.ndarray | None
+    pairs: list[tuple[Hashable, Hashable]]
+    dropped: Dropped
+
+    def priors(self, columns: list[int]) -> list[Prior]:
+        """Return the fitted priors of some columns; pairs that occur in each."""
+        secret = self.secret
+        values = self.values if len(columns) == len(self.names) else (
+            self.values[:, columns]
+        )
+        found = []
+        for code, label in enumerate(self.prior.labels if self.prior else [None]):
+            here = None if self.prior is None else self.prior.codes == code
+            secrets: list[Hashable] = []
+            conditionals: list[Conditional] = []
+            for group, value in enumerate(secret.labels):
+                rows = secret.codes == group
+                if here is not None:
+                    rows &= here
+                if rows.any():
+                    weight = None if self.weight is None else self.weight[rows]
+                    secrets.append(value)
+                    conditionals.append(Conditional.from_rows(values[rows], weight))
+            pairs = tuple(
+                (secrets.index(a), secrets.index(b))
+                for a, b in self.pairs
+                if a in secrets and b in secrets
+            )
+            found.append(Prior(label, tuple(secrets), tuple(conditionals), pairs))
+        return found
+
+
+def read_sample(
+    estimator: BaseEstimator, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+) -> Sample:
+    """Turn what fit was given into rows, groups and ranges.
+
+    Parameters
+    ----------
+    estimator : AdditiveRelease
+        Its parameters say where the secret is; its feature names are set.
+    X, y, secret, prior, weight
+        As in `fit`.
+
+    Returns
+    -------
+    Sample
+
+    Raises
+    ------
+    ParameterError, ValueError, TypeError
+        Before anything is computed; see `fit`.
+    """
+    refuse_sparse(estimator, X, reset=True)
+    names, columns, dropped = {}, {}, {}
+    given = {
+        "secret": _secret_labels(estimator, y, secret),
+        "prior": _prior_labels(estimator, prior),
+    }
+    for parameter, labels in given.items():
+        spec = getattr(estimator, parameter)
+        if spec is not None:
+            names[parameter], columns[parameter], dropped[parameter] = take_columns(
+                X, spec, parameter
+            )
+        elif labels is not None:
+            names[parameter], columns[parameter] = metadata_columns(labels, parameter)
+    taken = Dropped.union(list(dropped.values()))
+    values = numeric_matrix(estimator, taken.remove_from(X), reset=True)
+    released = released_names(estimator)
+    groups = {
+        parameter: group_rows(
+            names[parameter],
+            columns[parameter],
+            n_rows=len(values),
+            parameter=parameter,
+            max_values=MAX_SECRET_VALUES if parameter == "secret" else None,
+        )
+        for parameter in names
+    }
+    weight = check_weights(weight, len(values))
+    ranges, column_weights = _declared(estimator, released)
+    values = within_bounds(
+        values.astype(np.float64, copy=False),
+        ranges,
+        released,
+        refuse=estimator.out_of_bounds == "error",
+    )
+    if weight is not None and not weight.all():
+        # A weight of zero is a row that is not there.
+        kept = weight > 0
+        values, weight = values[kept], weight[kept]
+        groups = {parameter: group.subset(kept) for parameter, group in groups.items()}
+    return Sample(
+        values=values,
+        names=released,
+        secret=groups["secret"],
+        prior=groups.get("prior"),
+        weight=weight,
+        ranges=ranges,
+        column_weights=column_weights,
+        pairs=select_pairs(estimator.secret_pairs, groups["secret"].labels),
+        dropped=taken,
+    )
+
+
+def read_rows(estimator: BaseEstimator, X: Any, dropped: Dropped) -> tuple[Any, Any]:
+    """Return X without secret and prior columns, and its validated values."""
+    refuse_sparse(estimator, X, reset=False)
+    remaining = dropped.remove_from(X)
+    return remaining, numeric_matrix(estimator, remaining, reset=False)
+
+
+def within_bounds(
+    values: np.ndarray, ranges: np.ndarray, names: Sequence[str], *, refuse: bool
+) -> np.ndarray:
+    """Clip values to the declared ranges, or refuse those outside.
+
+    Raises
+    ------
+    ValueError
+        A value lies outside and `refuse` is set.
+    """
+    low, high = ranges[:, 0], ranges[:, 1]
+    if not np.isfinite(ranges).any():
+        return values
+    outside = ((values < low) | (values > high)).sum(axis=0)
+    if not outside.any():
+        return values
+    if refuse:
+        column = int(np.flatnonzero(outside)[0])
+        raise ValueError(
+            f"column {names[column]!r} has {outside[column]} values outside its bounds "
+            f"[{low[column]:g}, {high[column]:g}]: widen bounds, or set "
+            "out_of_bounds='clip'"
+        )
+    return np.clip(values, low, high)
+
+
+def _secret_labels(estimator: BaseEstimator, y: Any, secret: Any) -> Any:
+    """Return the labels given beside X, None where the secret is a column of it."""
+    name = type(estimator).__name__
+    ways = [
+        way
+        for way, used in (
+            ("secret= in the constructor", estimator.secret is not None),
+            ("secret= in fit", secret is not None),
+            ("secret_from_y=True", bool(estimator.secret_from_y)),
+        )
+        if used
+    ]
+    if not ways:
+        raise ParameterError(
+            f"{name} has no secret to protect: name its column (secret='sex'), pass it "
+            "to fit (secret=labels), or set secret_from_y=True"
+        )
+    if len(ways) > 1:
+        raise ParameterError(
+            f"{name} is given its secret more than once ({' and '.join(ways)}): keep one"
+        )
+    if not estimator.secret_from_y:
+        return secret
+    if y is None:
+        raise ValueError(
+            f"{name} with secret_from_y=True requires y to be passed, but the target y "
+            "is None"
+        )
+    return y
+
+
+def _prior_labels(estimator: BaseEstimator, prior: Any) -> Any:
+    if estimator.prior is not None and prior is not None:
+        raise ParameterError(
+            f"{type(estimator).__name__} is given its prior more than once (prior= in "
+            "the constructor and in fit): keep one"
+        )
+    return prior
+
+
+def _declared(
+    estimator: BaseEstimator, names: list[str]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the declared ranges, and column weights given as numbers."""
+    weights = estimator.column_weights
+    by_range = isinstance(weights, str) and weights == "range"
+    needs_all = estimator.prior_model == "bounded" or estimator.clip_output or by_range
+    ranges = check_bounds(estimator.bounds, names, all_columns=needs_all)
+    if isinstance(weights, str):
+        return ranges, None
+    return ranges, check_column_weights(weights, names)

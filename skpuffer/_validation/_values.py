@@ -1,0 +1,136 @@
+"""The columns to release, as finite floats, and the weights of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from skpuffer._validation._frames import is_frame
+
+
+def refuse_sparse(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
+    """Let scikit-learn refuse sparse input, in fit and transform alike."""
+    if issparse(X):
+        validate_data(estimator, X, reset=reset, accept_sparse=False)
+
+
+def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
+    """Return the columns to release as float64 or float32, all finite.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its feature names are set (`reset`) or checked against.
+    X : frame or array-like
+        Without secret and prior columns.
+    reset : bool
+        Whether this is fit.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+
+    Raises
+    ------
+    ValueError, TypeError
+        A column is not numeric, or has values that are missing or infinite.
+    """
+    if is_frame(X):
+        _refuse_non_numeric(X)
+    values = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        ensure_min_samples=2 if reset else 1,
+        order="F" if is_frame(X) else None,
+    )
+    _refuse_non_finite(values, released_names(estimator))
+    return values
+
+
+def released_names(estimator: BaseEstimator) -> list[str]:
+    """Return the names of the released columns; x0, x1, ... for arrays."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"x{i}" for i in range(estimator.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def _refuse_non_numeric(X: Any) -> None:
+    frame = nw.from_native(X, eager_only=True)
+    for name, dtype in frame.schema.items():
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            continue
+        column = frame[name].to_numpy()
+        if dtype == nw.Object and _holds_numbers(column):
+            _refuse_missing(name, int(pd.isna(column).sum()), len(column))
+            continue
+        raise ValueError(
+            f"column {name!r} holds {dtype}, and only numbers can be released with "
+            "additive noise: leave it out (ColumnTransformer chooses the columns), "
+            "or name it as the secret"
+        )
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    return all(
+        value is None or value is pd.NA or isinstance(value, (int, float, np.number))
+        for value in column
+    )
+
+
+def _refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+    # A sum is finite only if every value is (or it overflows, and we look closer).
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    for name, column in zip(names, values.T, strict=True):
+        missing = int(np.isnan(column).sum())
+        infinite = int(np.isinf(column).sum())
+        _refuse_missing(name, missing, len(column))
+        if infinite:
+            raise ValueError(
+                f"column {name!r} is infinite (inf) in {infinite} of {len(column)} "
+                "rows: clip or drop them before the release"
+            )
+
+
+def _refuse_missing(name: Hashable, missing: int, n_rows: int) -> None:
+    if missing:
+        raise ValueError(
+            f"column {name!r} is missing (NaN) in {missing} of {n_rows} rows: impute or "
+            "drop them before the release"
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return sample weights as float64, or None.
+
+    Raises
+    ------
+    ValueError
+        They are not one finite, non-negative number a row, or all zero.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"sample_weight has {weight.ndim} dimensions: give one weight a row (1-D)"
+        )
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight has {len(weight)} values for {n_rows} rows of X")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and non-negative in every row")
+    if not weight.any():
+        raise ValueError("sample_weight is zero in every row")
+    return weight

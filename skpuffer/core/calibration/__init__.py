@@ -1,0 +1,40 @@
+"""Calibration rules by name, and the calibration of a whole release.
+
+A new rule is one file here and one line below.
+"""
+
+from skpuffer.core.calibration._alpha_wasserstein import AlphaWasserstein
+from skpuffer.core.calibration._calibrate import Calibration, calibrate
+from skpuffer.core.calibration._closed_form import ClosedForm
+from skpuffer.core.calibration._protocol import (
+    BoundedPair,
+    Budget,
+    Calibrated,
+    CalibrationRule,
+    Pair,
+)
+from skpuffer.core.calibration._solve import CalibrationError, log_moment, solve_scale
+from skpuffer.core.calibration._transport import Transport
+from skpuffer.core.calibration._w_inf import WInf
+
+RULES: dict[str, type[CalibrationRule]] = {
+    rule.name: rule for rule in (WInf, AlphaWasserstein, ClosedForm, Transport)
+}
+
+__all__ = [
+    "RULES",
+    "AlphaWasserstein",
+    "BoundedPair",
+    "Budget",
+    "Calibrated",
+    "Calibration",
+    "CalibrationError",
+    "CalibrationRule",
+    "ClosedForm",
+    "Pair",
+    "Transport",
+    "WInf",
+    "calibrate",
+    "log_moment",
+    "solve_scale",
+]

@@ -1,0 +1,135 @@
+"""What a calibration rule is, and what it works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from skpuffer.core.coupling import Coupling, ShiftBound, couple
+from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.prior import Conditional, FloatArray
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is promised: (alpha, epsilon) for `n_releases` copies together.
+
+    Attributes
+    ----------
+    alpha : float
+        Rényi order in (1, ∞].
+    epsilon : float
+        Bound on the divergence, nats.
+    n_releases : int
+        How many independently noised copies of a row the bound covers.
+    """
+
+    alpha: float
+    epsilon: float
+    n_releases: int = 1
+
+    @property
+    def log_target(self) -> float:
+        """(α−1) ε: what the logarithm of an exponential moment may reach."""
+        return (self.alpha - 1) * self.epsilon
+
+
+class Witness(Protocol):
+    """What a rule's condition is evaluated on, and checked again on the grid."""
+
+    def on_grid(self, step: FloatArray) -> Witness:
+        """Return the same for the data rounded to the grid with these steps."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two conditionals to be made alike, in the units of the column weights.
+
+    Attributes
+    ----------
+    first, second : Conditional
+    weights : ndarray of shape (k,)
+        The scales of the columns are a common factor times these; zero for a
+        constant column, which moves nothing and gets no noise.
+    """
+
+    first: Conditional
+    second: Conditional
+    weights: FloatArray
+
+    @cached_property
+    def coupling(self) -> Coupling:
+        """The coupling that no rule has refined yet."""
+        units = np.where(self.weights > 0, self.weights, np.inf)
+        return couple(self.first, self.second, units)
+
+    @cached_property
+    def bound(self) -> ShiftBound:
+        """The shifts of `coupling`."""
+        return self.coupling.shift_bound()
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedPair:
+    """Any two distributions whose shifts a `ShiftBound` dominates.
+
+    Attributes
+    ----------
+    bound : ShiftBound
+    weights : ndarray of shape (k,)
+    """
+
+    bound: ShiftBound
+    weights: FloatArray
+
+
+class Calibrated(NamedTuple):
+    """The answer of a rule for one pair.
+
+    Attributes
+    ----------
+    unit : float
+        The factor of the column weights; zero where no noise is needed.
+    witness : Witness
+        What the condition holds on at that factor.
+    """
+
+    unit: float
+    witness: Any
+
+
+class CalibrationRule(Protocol):
+    """The smallest scale at which a sufficient condition of the promise holds.
+
+    Attributes
+    ----------
+    name : str
+        The key in `RULES`.
+    source : str
+        The theorem that the promise rests on.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+
+    def calibrate(
+        self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
+    ) -> Calibrated:
+        """Find the smallest factor of ``pair.weights``, ending on the private side."""
+        ...
+
+    def unit_scale(
+        self, witness: Any, law: NoiseLaw, budget: Budget, weights: FloatArray
+    ) -> float:
+        """Find the same for one witness."""
+        ...
+
+    def holds(
+        self, witness: Any, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> bool:
+        """Evaluate the condition at the scales, one per column."""
+        ...

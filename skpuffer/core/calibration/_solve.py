@@ -1,0 +1,240 @@
+"""Root finding that ends on the private side, and the rules that share it.
+
+Every rule here has the form "a functional of the shift exponents is at most a
+target", where the functional falls as the scale grows.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skpuffer.core.calibration._protocol import BoundedPair, Budget, Calibrated, Pair
+from skpuffer.core.coupling import Coupling, ShiftBound
+from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.plans import (
+    EXACT_LIMIT,
+    TransportPlanError,
+    exponential_plan,
+)
+from skpuffer.core.prior import FloatArray, common_masses
+
+# Relative accuracy of the root in the logarithm of the scale; the scale itself is
+# then rounded to 20 bits.
+_ROOT_TOLERANCE = 1e-11
+_MAX_DOUBLINGS = 2200
+# Re-solving a joint plan stops when it gains less than this.
+_REFINE_GAIN = 1e-5
+_MAX_REFINEMENTS = 8
+
+
+class CalibrationError(RuntimeError):
+    """No scale could be shown to satisfy its condition."""
+
+
+def solve_scale(
+    functional: Callable[[float], float], target: float, *, start: float
+) -> float:
+    """Return the smallest scale with ``functional(scale) <= target``.
+
+    Parameters
+    ----------
+    functional : callable
+        Non-increasing and non-negative; may return infinity.
+    target : float
+        Positive.
+    start : float
+        A positive guess of the scale.
+
+    Returns
+    -------
+    float
+        Above the root by at most a relative 1e-10; the condition holds at it.
+
+    Raises
+    ------
+    CalibrationError
+        No finite scale satisfies the condition.
+
+    Examples
+    --------
+    >>> solve_scale(lambda scale: 3 / scale, 1.5, start=1.0)
+    2.00000000...
+    """
+    log_target = math.log(target)
+
+    def excess(log_scale: float) -> float:
+        # On two logarithms the functional is nearly a straight line.
+        value = functional(math.exp(log_scale))
+        if math.isnan(value):
+            raise CalibrationError("the calibration condition is not a number")
+        return math.log(min(max(value, 5e-324), 1e308)) - log_target
+
+    upper = math.log(start)
+    lower = upper
+    stride = math.log(2.0)
+    if excess(upper) <= 0:
+        for _ in range(_MAX_DOUBLINGS):
+            lower = upper - stride
+            if lower < -700:
+                return math.exp(upper)
+            if excess(lower) > 0:
+                break
+            upper = lower
+    else:
+        for _ in range(_MAX_DOUBLINGS):
+            upper = lower + stride
+            if upper > 700:
+                raise CalibrationError("no finite scale satisfies the condition")
+            if excess(upper) <= 0:
+                break
+            lower = upper
+    root = brentq(excess, lower, upper, xtol=_ROOT_TOLERANCE, rtol=1e-14)
+    step = _ROOT_TOLERANCE
+    while not functional(math.exp(root)) <= target:
+        root += step
+        step *= 2
+        if root > upper:
+            # `upper` was seen to satisfy the condition.
+            return math.exp(upper)
+    return math.exp(root)
+
+
+def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
+    """Return log Σ mass · e^exponent, accurate near zero and without overflow.
+
+    Parameters
+    ----------
+    exponents : ndarray of shape (m,)
+        Non-negative.
+    mass : ndarray of shape (m,)
+        Sums to one (or to a little more, which only raises the value).
+    """
+    top = float(exponents.max())
+    if math.isinf(top):
+        return math.inf
+    if top < 1.0:
+        return math.log1p(float(mass @ np.expm1(exponents)))
+    return top + math.log(float(mass @ np.exp(exponents - top)))
+
+
+class ShiftRule(ABC):
+    """A rule that sees a pair through its shifts alone."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    # Whether another plan may satisfy the same condition at a smaller scale.
+    refines: ClassVar[bool] = False
+
+    @abstractmethod
+    def exponents(
+        self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> FloatArray:
+        """Return what the functional is taken over, one value per shift vector."""
+
+    @abstractmethod
+    def functional(
+        self, bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> float:
+        """Return the left-hand side of the condition."""
+
+    @abstractmethod
+    def target(self, budget: Budget) -> float:
+        """Return its right-hand side."""
+
+    def holds(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> bool:
+        """Evaluate the condition at the scales, one per column."""
+        return self.functional(witness, law, budget, scale) <= self.target(budget)
+
+    def unit_scale(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, weights: FloatArray
+    ) -> float:
+        """Find the smallest factor of the weights at which the condition holds."""
+        if witness.is_zero:
+            return 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spans = np.nan_to_num(witness.shifts.max(axis=0) / weights)
+        return solve_scale(
+            lambda unit: self.functional(witness, law, budget, unit * weights),
+            self.target(budget),
+            start=float(spans.max()),
+        )
+
+    def calibrate(
+        self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
+    ) -> Calibrated:
+        """Find the smallest factor of ``pair.weights``, ending on the private side."""
+        bound = pair.bound.compressed() if law.convex else pair.bound
+        best = Calibrated(self.unit_scale(bound, law, budget, pair.weights), bound)
+        if not (self.refines and isinstance(pair, Pair) and best.unit > 0):
+            return best
+        for _ in range(_MAX_REFINEMENTS if _can_refine(pair, budget) else 0):
+            bound = self._refined(pair, law, budget, best.unit)
+            unit = self.unit_scale(bound, law, budget, pair.weights)
+            gain = 1 - unit / best.unit
+            if gain > 0:
+                best = Calibrated(unit, bound)
+            if gain < _REFINE_GAIN:
+                break
+        return best
+
+    def _refined(
+        self, pair: Pair, law: NoiseLaw, budget: Budget, unit: float
+    ) -> ShiftBound:
+        """Re-solve the plan with this rule's own cost at the scale found.
+
+        A plan that is optimal at a scale satisfies the condition there whenever any
+        plan does, so repeating this descends to the smallest scale that any
+        coupling allows.
+        """
+        first, second = pair.first, pair.second
+        first_mass, second_mass, _ = common_masses(first, second)
+        shifts = np.abs(first.support[:, None, :] - second.support[None, :, :])
+        cost = self.exponents(
+            shifts.reshape(-1, shifts.shape[2]), law, budget, unit * pair.weights
+        ).reshape(shifts.shape[:2])
+        try:
+            plan = exponential_plan(cost, first_mass, second_mass)
+        except TransportPlanError:
+            # A refinement that fails costs noise, not privacy.
+            return pair.bound
+        return Coupling.from_plan(first, second, plan).shift_bound()
+
+
+def _can_refine(pair: Pair, budget: Budget) -> bool:
+    several = int(np.count_nonzero(pair.weights)) > 1
+    size = max(len(pair.first.mass), len(pair.second.mass))
+    return several and size <= EXACT_LIMIT and not math.isinf(budget.alpha)
+
+
+class MomentRule(ShiftRule):
+    """A rule of the form E exp(exponent) ≤ exp((α−1) ε); a maximum at α = ∞."""
+
+    refines = True
+
+    def functional(
+        self, bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> float:
+        """Return the logarithm of the moment."""
+        if math.isinf(budget.alpha):
+            return worst_divergence(bound, law, budget, scale)
+        return log_moment(self.exponents(bound.shifts, law, budget, scale), bound.mass)
+
+    def target(self, budget: Budget) -> float:
+        """(α−1) ε, or ε at α = ∞."""
+        return budget.epsilon if math.isinf(budget.alpha) else budget.log_target
+
+
+def worst_divergence(
+    bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+) -> float:
+    """Return the largest divergence of `n_releases` copies over the shifts."""
+    divergence = law.shift_divergence(bound.shifts, alpha=budget.alpha, scale=scale)
+    return budget.n_releases * float(divergence.max())

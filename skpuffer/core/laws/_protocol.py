@@ -1,0 +1,115 @@
+"""What calibration and release ask of a noise law; numerics that laws share."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.core.prior import FloatArray
+from skpuffer.core.sampling import BitSource
+
+
+class NoiseLaw(Protocol):
+    """A symmetric additive noise, independent per column, with a scale per column.
+
+    Attributes
+    ----------
+    name : str
+        The key in `LAWS`.
+    scale_symbol : str
+        How formulas call the scale.
+    homogeneity : int
+        `wasserstein_exponent` is proportional to ``scale ** -homogeneity``.
+    max_order : float
+        The largest Rényi order with a finite divergence between shifts.
+    convex : bool
+        Whether the exponential of every exponent here is convex in one shift, so
+        that `ShiftBound.compressed` applies.
+    """
+
+    name: ClassVar[str]
+    scale_symbol: ClassVar[str]
+    homogeneity: ClassVar[int]
+    max_order: ClassVar[float]
+    convex: ClassVar[bool]
+
+    def shift_divergence(
+        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+    ) -> FloatArray:
+        """Rényi divergence between the noise and the noise moved by each shift.
+
+        Parameters
+        ----------
+        shifts : array-like of shape (m, k)
+            Rows are shift vectors in data units; the sign does not matter.
+        alpha : float
+            Order in (1, `max_order`].
+        scale : array-like of shape (k,) or scalar
+            Positive scales; where a scale is zero, the divergence is 0 for a zero
+            shift and infinite otherwise.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            In nats, exact up to round-off, summed over the columns.
+        """
+        ...
+
+    def wasserstein_exponent(
+        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+    ) -> FloatArray:
+        """Exponent of the published α-Wasserstein condition, shape (m,).
+
+        Its exponential bounds the transport cost ``exp((alpha - 1) * divergence)``
+        from above.
+        """
+        ...
+
+    def noise_std(self, scale: ArrayLike) -> FloatArray:
+        """Standard deviation of the noise, in data units, shape of `scale`."""
+        ...
+
+    def logpdf(self, values: ArrayLike, *, scale: float) -> FloatArray:
+        """Log density of the continuous law at `values`."""
+        ...
+
+    def perturb(
+        self,
+        values: FloatArray,
+        *,
+        scale: float,
+        bits: BitSource,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Release one column: round to the grid, add exact integer noise.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,), float64
+        scale : float
+            A multiple of its own grid step (`sampling.scale_to_grid`).
+        bits : BitSource
+        out : ndarray of shape (n,), float64, optional
+            Where to write.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+
+        Raises
+        ------
+        ValueError
+            A value is not finite or too large for the grid.
+        """
+        ...
+
+
+def standardised(shifts: ArrayLike, scale: ArrayLike) -> FloatArray:
+    """Return |shift| / scale per column, shape (m, k); 0/0 is 0 and z/0 infinite."""
+    distance = np.abs(np.asarray(shifts, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = distance / np.asarray(scale, dtype=np.float64)
+    ratio[distance == 0] = 0.0
+    return ratio

@@ -1,0 +1,217 @@
+"""Conditional distributions of the data given the secret.
+
+A `Conditional` is P(X | secret, prior) as weighted atoms; a `Prior` is one
+distribution rho: its conditionals and the secret pairs to be told apart. Both are
+frozen, hold exact integer masses and know nothing of frames or noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+# int64, or object (Python integers) where int64 would overflow.
+IntArray = NDArray[Any]
+
+_INT64_LIMIT = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Distinct rows in lexicographic order, with integer masses.
+
+    Attributes
+    ----------
+    support : ndarray of shape (m, k), float64
+        The distinct rows, sorted by the first column, then the second, ...
+    mass : ndarray of shape (m,)
+        Positive integers without a common factor; row i has probability
+        ``mass[i] / total``.
+    n_rows : int
+        How many rows of data stand behind it.
+    weight : float
+        The sum of their sample weights; the number of rows without any.
+
+    Examples
+    --------
+    >>> Conditional.from_rows([[2.0], [1.0], [2.0]]).mass
+    array([1, 2])
+    """
+
+    support: FloatArray
+    mass: IntArray
+    n_rows: int
+    weight: float
+
+    @classmethod
+    def from_rows(cls, rows: Any, weights: Any = None) -> Conditional:
+        """Collect equal rows.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, k)
+            Finite values.
+        weights : array-like of shape (n,), optional
+            Non-negative; rows of weight zero are dropped. Fractions are kept
+            exactly: a float is a fraction.
+
+        Returns
+        -------
+        Conditional
+
+        Raises
+        ------
+        ValueError
+            Nothing is left: no row, or no positive weight.
+        """
+        values = np.asarray(rows, dtype=np.float64)
+        weight = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if weight is not None and not weight.all():
+            values, weight = values[weight > 0], weight[weight > 0]
+        n_rows = len(values)
+        if n_rows == 0:
+            raise ValueError("a conditional distribution needs a row of positive mass")
+        order: NDArray[np.intp] | None = None
+        if values.shape[1] == 1 and weight is None:
+            # No permutation is wanted, and sorting values alone is much faster.
+            values = np.sort(values, axis=0)
+        else:
+            order = np.lexsort(values.T[::-1])
+            values = values[order]
+        new = np.empty(n_rows, dtype=bool)
+        new[0] = True
+        np.not_equal(values[1:, 0], values[:-1, 0], out=new[1:])
+        for column in values.T[1:]:
+            new[1:] |= column[1:] != column[:-1]
+        if weight is None and new.all():
+            ones = np.ones(n_rows, dtype=np.int64)
+            return cls(values, ones, n_rows, float(n_rows))
+        starts = np.flatnonzero(new)
+        if weight is None:
+            mass: IntArray = np.diff(starts, append=n_rows)
+        else:
+            mass = np.add.reduceat(_as_integers(weight[order]), starts)
+        # fsum: the same for every order of the rows.
+        total = float(n_rows) if weight is None else math.fsum(weight.tolist())
+        return cls(values[starts], _without_common_factor(mass), n_rows, total)
+
+    @property
+    def total(self) -> int:
+        """The sum of the integer masses."""
+        return int(self.mass.sum())
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """``mass / total`` as floats, shape (m,)."""
+        return (self.mass / self.total).astype(np.float64)
+
+    def column(self, index: int) -> Conditional:
+        """The marginal distribution of one column."""
+        values = self.support[:, index]
+        order = np.argsort(values, kind="stable")
+        values = values[order]
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        mass = np.add.reduceat(self.mass[order], starts)
+        support = values[starts, np.newaxis]
+        return Conditional(
+            support, _without_common_factor(mass), self.n_rows, self.weight
+        )
+
+    def same_distribution(self, other: Conditional) -> bool:
+        """Whether both give every row the same probability, exactly."""
+        # Masses have no common factor, so equal distributions have equal masses.
+        return np.array_equal(self.support, other.support) and np.array_equal(
+            self.mass, other.mass
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """One prior rho: what the adversary knows of X given each secret value.
+
+    Attributes
+    ----------
+    label : hashable or None
+        The value of the prior column, None where there is a single prior.
+    secrets : tuple of length G
+        The secret values that occur under this prior.
+    conditionals : tuple of Conditional, length G
+        P(X | secret, rho), in the order of `secrets`.
+    pairs : tuple of (int, int)
+        Positions in `secrets` of the pairs that must not be told apart
+        ("discriminative pairs" in the literature).
+    """
+
+    label: Hashable
+    secrets: tuple[Hashable, ...]
+    conditionals: tuple[Conditional, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+def common_masses(
+    first: Conditional, second: Conditional
+) -> tuple[IntArray, IntArray, int]:
+    """Masses of two conditionals in one integer unit.
+
+    Returns
+    -------
+    first_mass, second_mass : ndarray
+        Integers with the same sum, proportional to each conditional's masses.
+    total : int
+        That sum.
+    """
+    common = math.lcm(first.total, second.total)
+    scaled = []
+    for conditional in (first, second):
+        mass = conditional.mass
+        if common > _INT64_LIMIT and mass.dtype != object:
+            mass = mass.astype(object)
+        scaled.append(mass * (common // conditional.total))
+    return scaled[0], scaled[1], common
+
+
+def _as_integers(weight: FloatArray) -> IntArray:
+    """Scale positive floats to integers, exactly."""
+    whole = np.floor(weight)
+    if np.array_equal(whole, weight) and whole.sum() < _INT64_LIMIT:
+        return whole.astype(np.int64)
+    # Every float is a fraction with a power of two below the line.
+    ratios = [value.as_integer_ratio() for value in weight.tolist()]
+    unit = max(below for _, below in ratios)
+    scaled = [above * (unit // below) for above, below in ratios]
+    fits = sum(scaled) < _INT64_LIMIT
+    return np.array(scaled, dtype=np.int64 if fits else object)
+
+
+def _without_common_factor(mass: IntArray) -> IntArray:
+    if mass.dtype == object:
+        divisor = math.gcd(*mass.tolist())
+        mass = mass // divisor
+        return mass.astype(np.int64) if mass.sum() < _INT64_LIMIT else mass
+    divisor = int(np.gcd.reduce(mass))
+    return mass if divisor == 1 else mass // divisor
+
+
+def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
+    """Return the standard deviation of each column over all rows together, shape (k,).
+
+    Exactly zero for a constant column, and the same for every order of the rows.
+    """
+    total = math.fsum(item.weight for item in conditionals)
+    parts = [
+        (item.support, item.probabilities * (item.weight / total))
+        for item in conditionals
+    ]
+    low = np.min([support.min(axis=0) for support, _ in parts], axis=0)
+    high = np.max([support.max(axis=0) for support, _ in parts], axis=0)
+    # From the midpoint, so that a large offset costs no digits.
+    middle = low + (high - low) / 2
+    mean = sum(share @ (support - middle) for support, share in parts)
+    variance = sum(share @ (support - middle - mean) ** 2 for support, share in parts)
+    return np.where(high > low, np.sqrt(variance), 0.0)

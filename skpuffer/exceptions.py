@@ -1,0 +1,44 @@
+"""Errors and warnings with names that a user can catch or filter."""
+
+from skpuffer.core.calibration import CalibrationError
+from skpuffer.core.plans import TransportPlanError
+
+__all__ = [
+    "CalibrationError",
+    "ExcessiveNoiseWarning",
+    "ParameterError",
+    "ReproducibleNoiseWarning",
+    "SkippedPairWarning",
+    "SkpufferWarning",
+    "SmallGroupWarning",
+    "TransportPlanError",
+    "ZeroNoiseWarning",
+]
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter has a value that no release can be made with."""
+
+
+class SkpufferWarning(UserWarning):
+    """Base of every warning of this package."""
+
+
+class ZeroNoiseWarning(SkpufferWarning):
+    """Values are released unchanged, since the fitted prior needs no noise."""
+
+
+class SmallGroupWarning(SkpufferWarning):
+    """A secret value has so few rows that its distribution is hardly known."""
+
+
+class SkippedPairWarning(SkpufferWarning):
+    """A secret pair has no guarantee under a prior in which it does not occur."""
+
+
+class ExcessiveNoiseWarning(SkpufferWarning):
+    """The noise drowns the column: little but noise is released."""
+
+
+class ReproducibleNoiseWarning(SkpufferWarning):
+    """Noise from a seed can be removed by anyone who knows or guesses the seed."""

@@ -1,0 +1,189 @@
+"""The public estimators: a law, a name and the documentation of every parameter."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from skpuffer._base import AdditiveRelease
+
+_PARAMETERS = """
+    The promise: for the fitted prior (or every prior of `prior_model`) and each
+    ordered pair of secret values, the Rényi divergence of order `alpha` between the
+    distributions of a released row is at most `epsilon`. It rests on the theorem of
+    the calibration rule, covers one row and `n_releases` releases of it, and nothing
+    else: not several rows of one person, not columns kept beside the release, not
+    pairs of secret values that are not listed.
+
+    Parameters
+    ----------
+    alpha : float, default=2.0
+        Rényi order, {orders}.
+    epsilon : float, default=1.0
+        Bound on the Rényi divergence, in nats. With `delta`: the ε of an (ε, δ)
+        promise.
+    delta : float, optional
+        δ in (0, 1) of an (ε, δ) promise. The Rényi bound in force follows from
+        `alpha` by the better of two conversions and is found in `epsilon_`.
+    secret : str, int, or list of them, optional
+        Column or columns of X that hold the secret: names for a frame, positions
+        for an array. Dropped from the release. The secret may be passed to `fit`
+        instead.
+    secret_from_y : bool, default=False
+        Take the secret from y.
+    secret_pairs : "all" or list of (value, value), default="all"
+        The pairs that must not be told apart ("discriminative pairs" in the
+        literature); pairs of tuples where there are several secret columns.
+    prior : str, int, or list of them, optional
+        Column of X whose values tell priors apart: the promise is kept for each.
+        May be passed to `fit` instead. Dropped from the release.
+    prior_model : {{"empirical", "bounded"}}, default="empirical"
+        "empirical": the conditional distributions of the fitted rows. "bounded": any
+        distributions on the declared `bounds`.
+    confidence : float, default=0.95
+        Confidence of a promise for a population. Neither of the two prior models
+        makes one, and they take no account of it.
+    bounds : (low, high) or {{column: (low, high)}}, optional
+        Publicly known limits, never the minimum and maximum of the data.
+    out_of_bounds : {{"clip", "error"}}, default="clip"
+        What becomes of values outside, in fit and in transform.
+    calibration : {{"transport", "alpha_wasserstein", "closed_form", "w_inf"}}, \
+default="transport"
+        The sufficient condition that sets the scale. "transport" never needs more
+        noise than the others on the same coupling.
+    scope : {{"joint", "column"}}, default="joint"
+        "joint": the released row keeps the promise. "column": each released column
+        alone does, the row need not.
+    column_weights : {{"std", "range"}}, array of shape (k,), or mapping, default="std"
+        Proportions of the columns' scales in a joint release: standard deviations,
+        widths of the bounds, or positive numbers.
+    n_releases : int, default=1
+        How many independently noised copies of a row are covered together.
+    min_group_size : int, default=20
+        Secret values with fewer rows are named in a warning.
+    clip_output : bool, default=False
+        Clip the release to the bounds: plausible values, but biased.
+    random_state : int, optional
+        Seed for tests and papers: noise that can be subtracted. By default each bit
+        comes from the operating system.
+    n_jobs : int, optional
+        Threads in `transform`.
+    verbose : int, default=0
+        Print the report after fit.
+
+    Attributes
+    ----------
+    scale_ : ndarray of shape (k,)
+        {scale} of each released column, in its units; 0 where the fitted prior
+        needs no noise and values are released unchanged (with a warning).
+    noise_std_ : ndarray of shape (k,)
+        Standard deviation of the noise: {std}.
+    noise_covariance_ : ndarray of shape (k, k)
+        Its covariance, for unbiased estimates from a release.
+    alpha_, epsilon_ : float
+        The Rényi pair in force.
+    guarantee_ : Guarantee
+        The promise as a record and a sentence.
+    report_ : ReleaseReport
+        Noise against spread, the deciding pair and the guarantee; prints as a table.
+    n_features_in_ : int
+        Number of released columns.
+    feature_names_in_ : ndarray of str
+        Their names, where X has names.
+"""
+
+
+def _documented(**words: str):  # type: ignore[no-untyped-def]
+    """Fill the shared documentation in where a class docstring says so."""
+
+    def fill(cls: type) -> type:
+        assert cls.__doc__ is not None
+        shared = _PARAMETERS.format(**words).strip("\n")
+        cls.__doc__ = cls.__doc__.replace("    %(shared)s", shared)
+        return cls
+
+    return fill
+
+
+@_documented(orders="in (1, ∞]", scale="Laplace b", std="√2 · b")
+class RenyiPufferfishLaplace(AdditiveRelease):
+    """Release columns with Laplace noise that hides a secret column.
+
+    %(shared)s
+
+    See Also
+    --------
+    RenyiPufferfishGaussian : The same with Gaussian noise.
+    compare_mechanisms : A table of laws, rules and scopes for a frame.
+
+    References
+    ----------
+    Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
+    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    Mironov: Rényi differential privacy. CSF 2017 (Proposition 6).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
+    >>> noise = RenyiPufferfishLaplace(alpha=4, epsilon=1, secret="sex").fit(df)
+    >>> noise.transform(df).shape
+    (40, 1)
+    >>> noise.scale_.round(2)
+    array([0.75])
+
+    Pure Pufferfish privacy, α = ∞:
+
+    >>> RenyiPufferfishLaplace(alpha=float("inf"), secret="sex").fit(df).scale_
+    array([1.])
+
+    No noise where nothing tells the groups apart, with a warning:
+
+    >>> import warnings
+    >>> alike = pd.DataFrame({"age": [30, 40] * 20, "sex": ["F", "F", "M", "M"] * 10})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     scale = RenyiPufferfishLaplace(secret="sex").fit(alike).scale_
+    >>> scale, caught[0].category.__name__
+    (array([0.]), 'ZeroNoiseWarning')
+    """
+
+    _law: ClassVar[str] = "laplace"
+
+
+@_documented(
+    orders="in (1, ∞); at ∞ Gaussian noise promises nothing",
+    scale="Gaussian σ",
+    std="σ itself",
+)
+class RenyiPufferfishGaussian(AdditiveRelease):
+    """Release columns with Gaussian noise that hides a secret column.
+
+    %(shared)s
+
+    See Also
+    --------
+    RenyiPufferfishLaplace : The same with Laplace noise.
+    compare_mechanisms : A table of laws, rules and scopes for a frame.
+
+    References
+    ----------
+    Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
+    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy. 2020.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
+    >>> noise = RenyiPufferfishGaussian(alpha=2, epsilon=1, secret="sex").fit(df)
+    >>> noise.scale_, noise.noise_std_
+    (array([1.]), array([1.]))
+
+    An (ε, δ) promise; the Rényi bound in force follows from the order:
+
+    >>> noise = RenyiPufferfishGaussian(alpha=8, epsilon=2, delta=1e-3, secret="sex")
+    >>> round(noise.fit(df).epsilon_, 3)
+    1.444
+    """
+
+    _law: ClassVar[str] = "gaussian"
