@@ -1,0 +1,39 @@
+"""Transport plans between two weighted sets of points, several columns at once.
+
+Contract: integer masses in, integer masses out. Every plan returned is a coupling
+*exactly*: its row and column sums equal the given masses as integers, or an error is
+raised; no mass is ever missing. Any coupling is sound, a poor one only costs noise,
+so optimality is best effort (each docstring says how far it goes) while the
+marginals are not. Pure arrays; POT, in `_exact` alone, is imported when needed.
+
+Up to `EXACT_LIMIT` points a side: `quadratic_plan`, then `exponential_plan` at the
+scale found. Beyond: `quadratic_plan` (projections), then `refine_plan` with
+`exponential_cost`.
+"""
+
+from skpuffer.core.plans._exact import (
+    emd_plan,
+    exponential_cost,
+    exponential_plan,
+    useful_ceiling,
+)
+from skpuffer.core.plans._plan import Plan, TransportPlanError
+from skpuffer.core.plans._search import (
+    EXACT_LIMIT,
+    projected_plan,
+    quadratic_plan,
+    refine_plan,
+)
+
+__all__ = [
+    "EXACT_LIMIT",
+    "Plan",
+    "TransportPlanError",
+    "emd_plan",
+    "exponential_cost",
+    "exponential_plan",
+    "projected_plan",
+    "quadratic_plan",
+    "refine_plan",
+    "useful_ceiling",
+]
