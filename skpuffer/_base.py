@@ -23,13 +23,13 @@ from skpuffer._validation import (
     within_bounds,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
-from skpuffer.core.sampling import _check_range as check_grid_range
 from skpuffer.core.sampling import (
     BitSource,
     SeededBits,
     SystemBits,
     grid_step,
 )
+from skpuffer.core.sampling import _check_range as check_grid_range
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
@@ -134,8 +134,8 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
                 delattr(self, name)
             self._fit(X, y, secret, prior, sample_weight)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 

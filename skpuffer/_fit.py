@@ -154,7 +154,9 @@ def _bounded_pair(
 ) -> tuple[list[BoundedPair], list[str]]:
     """No prior on the ranges moves a row further than all ranges at once."""
     low, high = sample.ranges[block].T
-    span = np.where(low + (high - low) == high, high - low, np.nextafter(high - low, np.inf))
+    span = np.where(
+        low + (high - low) == high, high - low, np.nextafter(high - low, np.inf)
+    )
     bound = ShiftBound(span[np.newaxis, :], np.ones(1))
     return [BoundedPair(bound, weights)], ["any"]
 
@@ -237,7 +239,9 @@ def warn_about(
             stacklevel=4,
         )
     still = [
-        name for name, scale in zip(sample.names, fitted.scale, strict=True) if not scale
+        name
+        for name, scale in zip(sample.names, fitted.scale, strict=True)
+        if not scale
     ]
     if still:
         reasons = [

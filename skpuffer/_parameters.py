@@ -132,9 +132,13 @@ def number(
 def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:
     """Return an integer parameter from `least` upwards."""
     if not (_is_integer(value) or (booleans and isinstance(value, bool))):
-        raise ParameterError(f"{name}={value!r} must be an integer from {least} upwards")
+        raise ParameterError(
+            f"{name}={value!r} must be an integer from {least} upwards"
+        )
     if value < least:
-        raise ParameterError(f"{name}={value!r} must be an integer from {least} upwards")
+        raise ParameterError(
+            f"{name}={value!r} must be an integer from {least} upwards"
+        )
     return int(value)
 
 
@@ -171,12 +175,15 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
     ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     if isinstance(bounds, Mapping):
         for name, given in bounds.items():
-            ranges[_position(name, names, "bounds")] = _range(f"bounds[{name!r}]", given)
+            ranges[_position(name, names, "bounds")] = _range(
+                f"bounds[{name!r}]", given
+            )
     elif bounds is not None:
         ranges[:] = _range("bounds", bounds)
     if all_columns and not np.isfinite(ranges).all():
         lacking = [
-            name for name, row in zip(names, ranges, strict=True)
+            name
+            for name, row in zip(names, ranges, strict=True)
             if not np.isfinite(row).all()
         ]
         raise ParameterError(

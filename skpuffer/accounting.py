@@ -103,7 +103,7 @@ class Guarantee:
         sentences = [
             f"{subject} is ({self.alpha:g}, {self.epsilon:g})-Rényi Pufferfish private "
             f"about {self._subject_secret()} {self._scope_of_prior()}; "
-            f"{self.law} noise of scale {self._scales()}, rule {self.rule} "
+            f"{self.law.capitalize()} noise of scale {self._scales()}, rule {self.rule} "
             f"({self.source})."
         ]
         if self.target is not None:

@@ -129,7 +129,7 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     >>> noise.transform(df).shape
     (40, 1)
     >>> noise.scale_.round(2)
-    array([0.75])
+    array([0.84])
 
     Pure Pufferfish privacy, α = ∞:
 

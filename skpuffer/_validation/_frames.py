@@ -72,7 +72,9 @@ class Dropped:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame that narwhals knows."""
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    return isinstance(
+        nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame
+    )
 
 
 def column_names(X: Any) -> list[Hashable]:
@@ -128,8 +130,10 @@ def take_columns(
                     f"{parameter}={name!r} names several columns of X; rename them"
                 )
         frame = nw.from_native(X, eager_only=True)
-        columns = [X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()
-                   for name in wanted]
+        columns = [
+            X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()
+            for name in wanted
+        ]
         return [str(name) for name in wanted], columns, Dropped(names=tuple(wanted))
     array = np.asarray(X)
     if array.ndim != 2:

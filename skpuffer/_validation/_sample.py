@@ -64,8 +64,10 @@ class Sample:
     def priors(self, columns: list[int]) -> list[Prior]:
         """Return the fitted priors of some columns; pairs that occur in each."""
         secret = self.secret
-        values = self.values if len(columns) == len(self.names) else (
-            self.values[:, columns]
+        values = (
+            self.values
+            if len(columns) == len(self.names)
+            else (self.values[:, columns])
         )
         found = []
         for code, label in enumerate(self.prior.labels if self.prior else [None]):

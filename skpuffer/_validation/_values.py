@@ -128,7 +128,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             f"sample_weight has {weight.ndim} dimensions: give one weight a row (1-D)"
         )
     if len(weight) != n_rows:
-        raise ValueError(f"sample_weight has {len(weight)} values for {n_rows} rows of X")
+        raise ValueError(
+            f"sample_weight has {len(weight)} values for {n_rows} rows of X"
+        )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and non-negative in every row")
     if not weight.any():

@@ -112,7 +112,7 @@ class Conditional:
         return (self.mass / self.total).astype(np.float64)
 
     def column(self, index: int) -> Conditional:
-        """The marginal distribution of one column."""
+        """Return the marginal distribution of one column."""
         values = self.support[:, index]
         order = np.argsort(values, kind="stable")
         values = values[order]

@@ -49,4 +49,6 @@ def _log_one_plus_scaled(log_ratio: float, exponent: float) -> float:
     """Return log(1 + e^log_ratio · (e^exponent − 1)) without overflow."""
     if exponent < 30:
         return math.log1p(math.exp(log_ratio) * math.expm1(exponent))
-    return float(np.logaddexp(0.0, log_ratio + exponent + math.log1p(-math.exp(-exponent))))
+    return float(
+        np.logaddexp(0.0, log_ratio + exponent + math.log1p(-math.exp(-exponent)))
+    )

@@ -21,6 +21,7 @@ from skpuffer.core.plans import (
     EXACT_LIMIT,
     TransportPlanError,
     exponential_plan,
+    useful_ceiling,
 )
 from skpuffer.core.prior import FloatArray, common_masses
 
@@ -63,8 +64,8 @@ def solve_scale(
 
     Examples
     --------
-    >>> solve_scale(lambda scale: 3 / scale, 1.5, start=1.0)
-    2.00000000...
+    >>> round(solve_scale(lambda scale: 3 / scale, 1.5, start=1.7), 9)
+    2.0
     """
     log_target = math.log(target)
 
@@ -201,7 +202,8 @@ class ShiftRule(ABC):
             shifts.reshape(-1, shifts.shape[2]), law, budget, unit * pair.weights
         ).reshape(shifts.shape[:2])
         try:
-            plan = exponential_plan(cost, first_mass, second_mass)
+            ceiling = useful_ceiling(first_mass, second_mass, budget.log_target)
+            plan = exponential_plan(cost, first_mass, second_mass, ceiling=ceiling)
         except TransportPlanError:
             # A refinement that fails costs noise, not privacy.
             return pair.bound

@@ -68,7 +68,7 @@ class NoiseLaw(Protocol):
         ...
 
     def noise_std(self, scale: ArrayLike) -> FloatArray:
-        """Standard deviation of the noise, in data units, shape of `scale`."""
+        """Return the noise's standard deviation, in data units, shape of `scale`."""
         ...
 
     def logpdf(self, values: ArrayLike, *, scale: float) -> FloatArray:
