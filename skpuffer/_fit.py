@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -202,8 +203,13 @@ def make_guarantee(
         n_releases=settings.budget.n_releases,
         group_sizes=fitted.group_sizes,
         target=settings.target,
-        versions={name: version(name) for name in _PACKAGES},
+        versions=dict(_versions()),
     )
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in _PACKAGES)
 
 
 def warn_about(

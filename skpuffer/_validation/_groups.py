@@ -136,7 +136,7 @@ def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable]]:
         # numpy spells a missing value out when it makes a text array.
         spelt = [i for i, label in enumerate(labels) if label in _MISSING_TEXTS]
         codes = np.where(np.isin(codes, spelt), -1, codes)
-    present = sorted(set(np.unique(codes).tolist()) - {-1})
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
     try:
         present.sort(key=lambda code: labels[code])
     except TypeError:

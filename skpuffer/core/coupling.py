@@ -18,7 +18,7 @@ from skpuffer.core.plans import Plan, TransportPlanError, quadratic_plan
 from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 
 # Beyond this number of shifts, `ShiftBound.compressed` groups them in cells.
-_CELLS = 2**16
+_CELLS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,33 +70,36 @@ class ShiftBound:
 
         Each shift is split between the two ends of its cell so that its mean stays.
         By Jensen's inequality no expectation of a convex function falls, and the
-        largest shift stays what it is. 65,536 equal cells between the smallest
+        largest shift stays what it is. 32,768 equal cells between the smallest
         positive and the largest shift: the error is of second order in their width.
         Returns the bound itself where there is nothing to gain.
         """
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * _CELLS:
             return self
-        shift = self.shifts[:, 0]
-        positive = shift > 0
-        zero_mass = float(self.mass[~positive].sum())
-        if zero_mass:
-            shift, mass = shift[positive], self.mass[positive]
-        else:
-            mass = self.mass
+        shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
+        if not shift.all():
+            positive = shift > 0
+            zero_mass = float(mass[~positive].sum())
+            shift, mass = shift[positive], mass[positive]
         low, high = float(shift.min()), float(shift.max())
         nodes = np.linspace(low, high, _CELLS + 1)
         width = (high - low) / _CELLS
         if not width > 0 or not (np.diff(nodes) > 0).all():
             return self
-        place = (shift - low) / width
-        cell = np.minimum(place.astype(np.int64), _CELLS - 1)
-        upper = (place - cell) * mass
+        place = (shift - low) * (1 / width)
+        cell = place.astype(np.intp)
+        place -= cell
         # Round-off in `place` (below 1e-11) may not lower the mean.
-        upper += 1e-10 * mass
-        count = _CELLS + 1
-        up = np.bincount(cell + 1, upper, minlength=count)
-        down = np.bincount(cell, mass - upper, minlength=count)
-        merged = np.maximum(up + down, 0.0)
+        place += 1e-10
+        place *= mass
+        # Two more cells: round-off may put the largest shift beyond its node.
+        whole = np.bincount(cell, mass, minlength=_CELLS + 2)
+        upper = np.bincount(cell, place, minlength=_CELLS + 2)
+        merged = whole - upper
+        merged[1:] += upper[:-1]
+        # What lies beyond the last node belongs to it.
+        merged[_CELLS] += merged[_CELLS + 1 :].sum()
+        merged = np.maximum(merged[: _CELLS + 1], 0.0)
         kept = merged > 0
         shifts, mass = nodes[kept], merged[kept]
         if zero_mass:
@@ -137,20 +140,25 @@ class Coupling:
             The plan is anything else; the noise would be too small.
         """
         first_mass, second_mass, total = common_masses(first, second)
-        if plan.mass.dtype.kind not in "iO" or not (plan.mass > 0).all():
+        moved = plan.mass
+        if moved.dtype.kind not in "iO" or not moved.min(initial=0) >= 0:
             raise TransportPlanError("the transport plan is not of positive integers")
+        if total < 2**53:
+            # Floats hold these integers, and add them up much faster.
+            moved = moved.astype(np.float64)
         for index, mass in ((plan.rows, first_mass), (plan.columns, second_mass)):
-            if not np.array_equal(_sums(index, plan.mass, len(mass)), mass):
+            if not np.array_equal(_sums(index, moved, len(mass)), mass):
                 raise TransportPlanError(
                     "the transport plan does not have the marginals of the data"
                 )
-        probability = (plan.mass / total).astype(np.float64)
+        probability = (moved / total).astype(np.float64, copy=False)
         return cls(first, second, plan.rows, plan.columns, probability)
 
     def shift_bound(self) -> ShiftBound:
         """Return the absolute shifts that the coupling moves, rounded upwards."""
         first, second = self.first.support, self.second.support
-        return ShiftBound(_distance(first[self.rows], second[self.columns]), self.mass)
+        moved = first.take(self.rows, axis=0), second.take(self.columns, axis=0)
+        return ShiftBound(_distance(*moved), self.mass)
 
 
 def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coupling:
@@ -220,9 +228,8 @@ def _positions(cumulative: IntArray, ends: IntArray) -> NDArray[np.intp]:
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
-    """Add up integer mass by index, exactly."""
-    if mass.dtype != object and mass.sum() < 2**53:
-        # Floats hold these integers, and this is much the fastest way.
+    """Add up integers by index, exactly."""
+    if mass.dtype.kind == "f":
         return np.bincount(index, mass, minlength=length)
     sums = np.zeros(length, dtype=mass.dtype)
     np.add.at(sums, index, mass)
@@ -231,8 +238,9 @@ def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
 
 def _distance(first: Any, second: Any) -> FloatArray:
     """Return |first − second|, one rounding error up where it is not exact."""
-    distance: FloatArray = np.abs(first - second)
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    inexact = (high - distance != low) | (low + distance != high)
-    distance[inexact] = np.nextafter(distance[inexact], np.inf)
+    difference = first - second
+    inexact = (first - difference != second) | (second + difference != first)
+    distance: FloatArray = np.abs(difference, out=difference)
+    if inexact.any():
+        distance[inexact] = np.nextafter(distance[inexact], np.inf)
     return distance

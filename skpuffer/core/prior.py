@@ -212,6 +212,10 @@ def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
     high = np.max([support.max(axis=0) for support, _ in parts], axis=0)
     # From the midpoint, so that a large offset costs no digits.
     middle = low + (high - low) / 2
-    mean = sum(share @ (support - middle) for support, share in parts)
-    variance = sum(share @ (support - middle - mean) ** 2 for support, share in parts)
+    mean, square = np.zeros_like(middle), np.zeros_like(middle)
+    for support, share in parts:
+        centred = support - middle
+        mean += np.einsum("i,ij->j", share, centred)
+        square += np.einsum("i,ij,ij->j", share, centred, centred)
+    variance = np.maximum(square - mean**2, 0.0)
     return np.where(high > low, np.sqrt(variance), 0.0)

@@ -119,9 +119,10 @@ def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
     top = float(exponents.max())
     if math.isinf(top):
         return math.inf
+    # Sums, not dot products: pairwise, and on one thread.
     if top < 1.0:
-        return math.log1p(float(mass @ np.expm1(exponents)))
-    return top + math.log(float(mass @ np.exp(exponents - top)))
+        return math.log1p(float((mass * np.expm1(exponents)).sum()))
+    return top + math.log(float((mass * np.exp(exponents - top)).sum()))
 
 
 class ShiftRule(ABC):
