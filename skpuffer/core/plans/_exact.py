@@ -55,9 +55,8 @@ def emd_plan(mass_a: Masses, mass_b: Masses, cost: Floats) -> Plan:
     Returns
     -------
     Plan
-        Exact marginals. Optimal up to the precision above. Totals
-        beyond 2**53 are solved in rounds of quantised masses (2**50 units), each
-        taking on what the last one left over.
+        Exact marginals; optimal up to the precision above. Totals beyond 2**53 are
+        solved in rounds of 2**50 units, each taking on what the last left over.
 
     Raises
     ------
@@ -87,37 +86,27 @@ def emd_plan(mass_a: Masses, mass_b: Masses, cost: Floats) -> Plan:
     divisor = math.gcd(*left.tolist(), *right.tolist())
     rest_a, rest_b = left // divisor, right // divisor
     found = []
-    while True:
-        total = sum(rest_a.tolist())
-        rows, columns = np.flatnonzero(rest_a), np.flatnonzero(rest_b)
+    while total := sum(rest_a.tolist()):
         if total <= _FLOAT_TOTAL:
-            if total:
-                part = _network_simplex(
-                    rest_a[rows].astype(np.int64),
-                    rest_b[columns].astype(np.int64),
-                    cost[np.ix_(rows, columns)],
-                )
-                found.append(Plan(rows[part.rows], columns[part.columns], part.mass))
-            break
-        small_a, small_b = _quantise(rest_a, total), _quantise(rest_b, total)
+            small_a, small_b = rest_a.astype(np.int64), rest_b.astype(np.int64)
+        else:
+            small_a, small_b = _quantise(rest_a, total), _quantise(rest_b, total)
         rows, columns = np.flatnonzero(small_a), np.flatnonzero(small_b)
         part = _network_simplex(
             small_a[rows], small_b[columns], cost[np.ix_(rows, columns)]
         )
         rows, columns = rows[part.rows], columns[part.columns]
-        units = part.mass.astype(object)
         # the most these pairs can carry while their rows and columns stay within
         # what is left: floor of the smaller of two exact ratios
+        units = part.mass.astype(object)
         mass = np.minimum(
             units * rest_a[rows] // small_a[rows].astype(object),
             units * rest_b[columns] // small_b[columns].astype(object),
-        )
+        ).astype(left.dtype)
         found.append(Plan(rows, columns, mass))
         np.subtract.at(rest_a, rows, mass)
         np.subtract.at(rest_b, columns, mass)
-    rows = np.concatenate([part.rows for part in found])
-    columns = np.concatenate([part.columns for part in found])
-    mass = np.concatenate([part.mass.astype(left.dtype) for part in found])
+    rows, columns, mass = (np.concatenate(field) for field in zip(*found, strict=True))
     return check_coupling(merged(Plan(rows, columns, mass * divisor)), left, right)
 
 
@@ -150,8 +139,7 @@ def useful_ceiling(mass_a: Masses, mass_b: Masses, log_budget: float) -> float:
     1.4899
     """
     left, right = check_masses(mass_a, mass_b)
-    if not 0 < log_budget < math.inf:
-        raise ValueError(f"log_budget must be positive and finite, got {log_budget}.")
+    _check_positive("log_budget", log_budget)
     return _raised(log_budget, _log_units(left, right))
 
 
@@ -174,8 +162,7 @@ def exponential_cost(log_cost: Floats, ceiling: float) -> Floats:
     >>> exponential_cost(np.array([0.0, 1.0, np.inf]), 1.0).tolist()
     [0.0, 1.0, 1.0]
     """
-    if not 0 < ceiling < math.inf:
-        raise ValueError(f"ceiling must be positive and finite, got {ceiling}.")
+    _check_positive("ceiling", ceiling)
     clipped = np.clip(np.asarray(log_cost, dtype=np.float64), 0.0, ceiling)
     return np.exp(clipped - ceiling) * (np.expm1(-clipped) / math.expm1(-ceiling))
 
@@ -184,6 +171,9 @@ def exponential_plan(
     log_cost: Floats, mass_a: Masses, mass_b: Masses, *, ceiling: float
 ) -> Plan:
     """Return a coupling of least E exp(log_cost), costs clipped at the ceiling.
+
+    Where one unit of mass is too small a share for the solver's precision, lower
+    ceilings are tried first, and the best of the plans found is returned.
 
     Parameters
     ----------
@@ -211,6 +201,8 @@ def exponential_plan(
     [1, 0]
     """
     left, right = check_masses(mass_a, mass_b)
+    _check_positive("ceiling", ceiling)
+    log_cost = np.asarray(log_cost, dtype=np.float64)
     log_units = _log_units(left, right)
     best, least = None, math.inf
     for bits in _CLIP_BITS:
@@ -225,6 +217,11 @@ def exponential_plan(
             break
     assert best is not None
     return best
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}.")
 
 
 def _log_units(left: Masses, right: Masses) -> float:
@@ -281,8 +278,8 @@ def _network_simplex(
         raise TransportPlanError(f"POT failed: {log['warning']}")
     dense = np.asarray(dense)[: len(left), : len(right)]
     whole = np.rint(dense)
-    # written so that NaN fails; POT gives integers exactly for integer masses
-    if not (np.abs(dense - whole) <= 1e-6).all():
+    # POT gives integers exactly for integer masses
+    if not np.isfinite(dense).all() or np.abs(dense - whole).max() > 1e-6:
         raise TransportPlanError("POT returned a plan that is not in whole units.")
     rows, columns = np.nonzero(whole)
     mass = whole[rows, columns].astype(np.int64)
