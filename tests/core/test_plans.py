@@ -108,18 +108,14 @@ def test_unequal_totals_and_wrong_shapes_raise():
             builder(np.full((2, 2), math.inf), points, [1, 1], [1, 1])
 
 
-class FakeEmd:
-    """POT's solver with its plan spoilt on the way out."""
+def spoil_solver(monkeypatch, spoil=lambda plan: plan, **warning):
+    import ot
 
-    def __init__(self, monkeypatch, spoil=lambda plan: plan, warning=None):
-        import ot
+    def emd(*args, real=ot.emd, **kwargs):
+        plan, log = real(*args, **kwargs)
+        return spoil(plan), log | warning
 
-        self.real, self.spoil, self.warning = ot.emd, spoil, warning
-        monkeypatch.setattr(ot, "emd", self)
-
-    def __call__(self, *args, **kwargs):
-        plan, log = self.real(*args, **kwargs)
-        return self.spoil(plan.copy()), {**log, "warning": self.warning}
+    monkeypatch.setattr(ot, "emd", emd)
 
 
 def changed(entries):
@@ -146,7 +142,7 @@ SPOILT = {
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_plan_that_is_no_coupling_raises(name, monkeypatch):
-    fake = FakeEmd(monkeypatch, SPOILT[name])
+    spoil_solver(monkeypatch, SPOILT[name])
     points = np.array([[0.0], [1.0]])
     calls = [
         lambda: emd_plan([3, 3], [3, 3], 1 - np.eye(2)),
@@ -155,24 +151,26 @@ def test_a_plan_that_is_no_coupling_raises(name, monkeypatch):
     for call in calls:
         with pytest.raises(TransportPlanError):
             call()
-    fake.spoil = changed({(0, 0): 1e-9})  # rounding is repaired
-    assert_coupling(calls[0](), [3, 3], [3, 3])
+
+
+def test_rounding_of_the_solver_is_repaired(monkeypatch):
+    spoil_solver(monkeypatch, changed({(0, 0): 1e-9, (0, 1): -1e-9}))
+    assert_coupling(emd_plan([3, 3], [3, 3], 1 - np.eye(2)), [3, 3], [3, 3])
 
 
 def test_a_warning_of_the_solver_raises(monkeypatch):
-    FakeEmd(monkeypatch, warning="numItermax reached")
+    spoil_solver(monkeypatch, warning="numItermax reached")
     with pytest.raises(TransportPlanError, match="POT failed: numItermax reached"):
         emd_plan([1, 1], [1, 1], np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("action", ["error", "ignore"])
 def test_the_iteration_limit_raises(monkeypatch, action, recwarn):
+    warnings.simplefilter(action)  # undone by recwarn
     monkeypatch.setattr(_exact, "_MAX_ITERATIONS", 2)
     rng = np.random.default_rng(0)
-    warnings.simplefilter(action)  # undone by recwarn
-    mass_a, mass_b = pair_masses(rng, 30, 30, 9)
     with pytest.raises(TransportPlanError, match="POT failed: numItermax"):
-        emd_plan(mass_a, mass_b, rng.random((30, 30)))
+        emd_plan(*pair_masses(rng, 30, 30, 9), rng.random((30, 30)))
 
 
 # --- plans of small mean squared distance ---
