@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 
 import pandas as pd
 
 from skpuffer.accounting import Guarantee
+
+_WIDTH = 88
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class ReleaseReport:
 
     def __str__(self) -> str:
         table = self.to_frame().to_string(float_format="{:.4g}".format)
-        return f"{table}\n\n{self.guarantee}"
+        return f"{table}\n\n{fill(str(self.guarantee), width=_WIDTH)}"
 
     def _repr_html_(self) -> str:
         table = self.to_frame().to_html(float_format="{:.4g}".format, border=0)
