@@ -432,7 +432,7 @@ def _plane(law, p, q, alpha, edges, lipschitz, level):
             ],
             axis=1,
         )
-        noise = 4 * noise.max(axis=(1, 2))
+        noise = 12 * noise.max(axis=(1, 2))
         rows = np.maximum(rows - noise[:, None], 0)
         tail = rows / np.where(peak > 0, peak, 1.0)[:, None]
         coarse = (peak * area)[:, None] * tail**2 > 1e-14 * total

@@ -139,8 +139,8 @@ def round_to_grid(values: Floats, step: float) -> Ints:
     array([], dtype=int64)
     """
     _check_range(values, step)
-    scaled = np.asarray(np.multiply(values, 1.0 / step))
-    return _round_half_up(scaled, np.empty_like(scaled)).astype(np.int64)
+    scaled, work = np.empty((2, *values.shape))
+    return _round_half_up(values, step, scaled, work).astype(np.int64)
 
 
 def rounded_laplace(size: int, t: int, bits: BitSource) -> Ints:
@@ -231,8 +231,7 @@ def release_on_grid(
     for start in range(0, values.size, _BLOCK):
         part = slice(start, start + _BLOCK)
         n = values[part].size
-        np.multiply(values[part], 1.0 / step, out=scaled[:n])
-        index = _round_half_up(scaled[:n], work[:n])
+        index = _round_half_up(values[part], step, scaled[:n], work[:n])
         index += sampler(n, t, bits)
         np.multiply(index, step, out=released[part])
     return released
@@ -261,11 +260,14 @@ def _check_range(values: Floats, step: float) -> None:
     )
 
 
-def _round_half_up(scaled: Floats, work: Floats) -> Floats:
-    """Overwrite `scaled` by floor + (fraction >= 1/2), both right in float64.
+def _round_half_up(values: Floats, step: float, scaled: Floats, work: Floats) -> Floats:
+    """Return floor + (fraction >= 1/2) of values / step, in `scaled`.
 
-    The fraction is exact, but between -1/2 and 0 rounds to something still >= 1/2.
+    The quotient by a power of two is exact, or underflows far below 1/2. The fraction
+    is exact too, but between -1/2 and 0 it rounds to something still >= 1/2.
     """
+    with np.errstate(under="ignore"):
+        np.multiply(values, 1.0 / step, out=scaled)
     np.floor(scaled, out=work)
     scaled -= work
     np.greater_equal(scaled, 0.5, out=scaled, casting="unsafe")
@@ -303,10 +305,10 @@ def _gaussian_block(words: Ints, s: int, bits: BitSource) -> Floats:
     y, unsure = _floor_filter(signed, s + 1, _GAUSSIAN_BITS, 0.0)
     u = y - (s - 1 + 1 / (s + 1))  # s^2/(s+1)
     u *= math.sqrt(0.5) / s
-    p = u.astype(np.float32)
-    p *= p
-    np.negative(p, out=p)
     with np.errstate(under="ignore"):
+        p = u.astype(np.float32)
+        p *= p
+        np.negative(p, out=p)
         np.exp(p, out=p)
     p *= np.float32(-(2.0**_ACCEPT_BITS))
     p += (words & (2**_ACCEPT_BITS - 1)).astype(np.float32)  # j2 - 2^22 p

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -33,8 +34,20 @@ class Budget:
 
     @property
     def log_target(self) -> float:
-        """(α−1) ε: what the logarithm of an exponential moment may reach."""
-        return (self.alpha - 1) * self.epsilon
+        """(α−1) ε: what the logarithm of an exponential moment may reach.
+
+        Raises
+        ------
+        ValueError
+            It is beyond the floats, where any moment would pass.
+        """
+        target = (self.alpha - 1) * self.epsilon
+        if math.isinf(target):
+            raise ValueError(
+                f"(alpha - 1) * epsilon overflows at alpha={self.alpha!r}; take a "
+                "smaller order, or alpha=inf where the noise law allows it"
+            )
+        return target
 
 
 class Witness(Protocol):

@@ -74,7 +74,9 @@ def solve_scale(
         value = functional(math.exp(log_scale))
         if math.isnan(value):
             raise CalibrationError("the calibration condition is not a number")
-        return math.log(min(max(value, 5e-324), 1e308)) - log_target
+        gap = math.log(min(max(value, 5e-324), 1e308)) - log_target
+        # Neighbouring numbers can have one logarithm.
+        return gap if value <= target else max(gap, 1e-300)
 
     upper = math.log(start)
     lower = upper
@@ -119,8 +121,9 @@ def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
     top = float(exponents.max())
     if math.isinf(top):
         return math.inf
-    # Sums, not dot products: pairwise, and on one thread.
-    if top < 1.0:
+    # A rare large exponent must not cost the digits of a moment near one. Sums, not
+    # dot products: pairwise, and on one thread.
+    if top < 700.0:
         return math.log1p(float((mass * np.expm1(exponents)).sum()))
     return top + math.log(float((mass * np.exp(exponents - top)).sum()))
 
