@@ -90,14 +90,7 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         choice("column_weights", params["column_weights"], ("std", "range"))
         if params["column_weights"] == "range" and params["bounds"] is None:
             raise ParameterError("column_weights='range' needs bounds=(low, high)")
-    if params["random_state"] is not None:
-        if not _is_integer(params["random_state"]):
-            raise ParameterError(
-                f"random_state={params['random_state']!r} must be None or an integer: a "
-                "generator would be copied and pickled with its state, and repeat its "
-                "noise"
-            )
-        integer("random_state", params["random_state"], least=0)
+    check_seed(params["random_state"])
     if params["n_jobs"] is not None and not (
         _is_integer(params["n_jobs"]) and params["n_jobs"] != 0
     ):
@@ -106,6 +99,24 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         )
     integer("verbose", params["verbose"], least=0, booleans=True)
     return Settings(law, RULES[rule](), Budget(alpha, epsilon, n_releases), target)
+
+
+def check_seed(random_state: Any) -> int | None:
+    """Return the seed of repeatable noise, or None.
+
+    Raises
+    ------
+    ParameterError
+        It is neither None nor a non-negative integer.
+    """
+    if random_state is None:
+        return None
+    if not _is_integer(random_state):
+        raise ParameterError(
+            f"random_state={random_state!r} must be None or an integer: a generator "
+            "would be copied and pickled with its state, and repeat its noise"
+        )
+    return integer("random_state", random_state, least=0)
 
 
 def number(
@@ -196,12 +207,14 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
 
 def _range(name: str, given: Any) -> tuple[float, float]:
     try:
-        low, high = given
+        low, high = (number(name, end) for end in given)
+        ordered = math.isfinite(low) and math.isfinite(high) and low < high
     except (TypeError, ValueError):
-        raise ParameterError(f"{name}={given!r} must be a pair (low, high)") from None
-    low, high = number(f"{name} (low)", low), number(f"{name} (high)", high)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ParameterError(f"{name}={given!r} must be finite with low < high")
+        ordered = False
+    if not ordered:
+        raise ParameterError(
+            f"{name}={given!r} must be a pair of finite numbers (low, high), low < high"
+        )
     return low, high
 
 
@@ -279,7 +292,8 @@ def select_pairs(
         return list(combinations(labels, 2))
     chosen: list[tuple[Hashable, Hashable]] = []
     try:
-        given = [tuple(pair) for pair in secret_pairs]
+        # A text is no pair, not even one of two letters.
+        given = [() if isinstance(p, (str, bytes)) else tuple(p) for p in secret_pairs]
     except TypeError:
         given = []
     if not given or any(len(pair) != 2 for pair in given):
