@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales, make_guarantee, warn_about, zero_noise_text
-from skpuffer._parameters import check_parameters
+from skpuffer._parameters import check_parameters, check_seed
 from skpuffer._report import ReleaseReport
 from skpuffer._validation import (
     frame_like,
@@ -202,11 +202,14 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         ------
         NotFittedError
             Before fit.
+        ParameterError
+            `random_state` was set to something else than None or an integer.
         ValueError
             A value is missing, infinite, out of bounds (``out_of_bounds="error"``) or
             too large for the grid; or columns differ from those in fit.
         """
         check_is_fitted(self)
+        seed = check_seed(self.random_state)
         remaining, given = read_rows(self, X, self._dropped)
         names = released_names(self)
         values = within_bounds(
@@ -216,26 +219,27 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
             refuse=self.out_of_bounds == "error",
         )
         _refuse_off_grid(values, self.scale_, names)
-        if self.random_state is not None:
+        # Warnings point past scikit-learn's wrapper of transform, at the caller.
+        if seed is not None:
             warnings.warn(
-                f"random_state={self.random_state} makes this noise repeatable: whoever "
+                f"random_state={seed} makes this noise repeatable: whoever "
                 "knows or guesses the seed can subtract it, and copies of this "
                 "estimator (workers, branches, pickles) repeat it. Leave it at None "
                 "for data that matter",
                 ReproducibleNoiseWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         unchanged = [
             name for name, scale in zip(names, self.scale_, strict=True) if not scale
         ]
         if unchanged:
-            warnings.warn(zero_noise_text(unchanged), ZeroNoiseWarning, stacklevel=2)
-        released = self._release(values)
+            warnings.warn(zero_noise_text(unchanged), ZeroNoiseWarning, stacklevel=3)
+        released = self._release(values, seed)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         return frame_like(released.astype(given.dtype, copy=False), remaining)
 
-    def _release(self, values: np.ndarray) -> np.ndarray:
+    def _release(self, values: np.ndarray, seed: int | None) -> np.ndarray:
         """Add noise to each column, chunk by chunk, on `n_jobs` threads."""
         law = LAWS[self._law]()
         self._calls["made"] += 1
@@ -251,18 +255,18 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
                 values[start : start + _CHUNK, column],
                 released[start : start + _CHUNK, column],
                 float(self.scale_[column]),
-                self._bits(column, start // _CHUNK),
+                self._bits(seed, column, start // _CHUNK),
             )
             for column, start in tasks
         )
         return released
 
-    def _bits(self, column: int, chunk: int) -> BitSource:
-        if self.random_state is None:
+    def _bits(self, seed: int | None, column: int, chunk: int) -> BitSource:
+        if seed is None:
             return SystemBits()
         # One number for (call, column, chunk), each below 2^32.
         stream = (self._calls["made"] << 64) + (column << 32) + chunk
-        return SeededBits(int(self.random_state), stream)
+        return SeededBits(seed, stream)
 
     @property
     def noise_covariance_(self) -> np.ndarray:

@@ -6,7 +6,6 @@ import math
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -261,52 +260,3 @@ def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
             f"numbers, one a released column ({', '.join(names)})"
         )
     return weights
-
-
-def select_pairs(
-    secret_pairs: Any, labels: Sequence[Hashable]
-) -> list[tuple[Hashable, Hashable]]:
-    """Return the pairs of secret values to protect.
-
-    Parameters
-    ----------
-    secret_pairs : "all", or iterable of (label, label)
-    labels : sequence of hashable
-        The values that occur, in order.
-
-    Raises
-    ------
-    ParameterError
-        There is only one value, or a pair is malformed or names an unknown value.
-    """
-    if len(labels) < 2:
-        raise ParameterError(
-            f"the secret has a single value, {labels[0]!r}: there is nothing to protect; "
-            "check that the secret column is the intended one"
-        )
-    if isinstance(secret_pairs, str):
-        if secret_pairs != "all":
-            raise ParameterError(
-                f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs"
-            )
-        return list(combinations(labels, 2))
-    chosen: list[tuple[Hashable, Hashable]] = []
-    try:
-        # A text is no pair, not even one of two letters.
-        given = [() if isinstance(p, (str, bytes)) else tuple(p) for p in secret_pairs]
-    except TypeError:
-        given = []
-    if not given or any(len(pair) != 2 for pair in given):
-        raise ParameterError(
-            f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs of values"
-        )
-    for pair in given:
-        if any(label not in labels for label in pair) or pair[0] == pair[1]:
-            raise ParameterError(
-                f"secret_pairs holds {pair!r}, which is not a pair of two different "
-                f"values of the secret ({', '.join(map(repr, labels))})"
-            )
-        first, second = sorted(list(labels).index(label) for label in pair)
-        if (labels[first], labels[second]) not in chosen:
-            chosen.append((labels[first], labels[second]))
-    return chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from reprlib import repr as shortened
 from typing import Any
 
 import narwhals as nw
@@ -67,7 +68,8 @@ class Dropped:
         """Return feature names without these columns."""
         if self.positions and len(names) == self.width:
             return [name for i, name in enumerate(names) if i not in self.positions]
-        return [name for name in names if name not in self.names]
+        dropped = {str(name) for name in self.names}
+        return [name for name in names if name not in dropped]
 
 
 def is_frame(X: Any) -> bool:
@@ -75,6 +77,17 @@ def is_frame(X: Any) -> bool:
     return isinstance(
         nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame
     )
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as one that is missing where it was masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    filled = values.data.astype(object)
+    filled[np.ma.getmaskarray(values)] = None
+    return filled
 
 
 def column_names(X: Any) -> list[Hashable]:
@@ -114,9 +127,18 @@ def take_columns(
         There is no such column.
     """
     wanted = list(spec) if isinstance(spec, (list, tuple)) else [spec]
-    if not wanted or len(set(wanted)) != len(wanted):
+    try:
+        each_once = 0 < len(wanted) == len(set(wanted))
+    except TypeError:
         raise ParameterError(
-            f"{parameter}={spec!r} must name at least one column, each once"
+            f"{parameter} must be the name or position of a column, or a list of them, "
+            f"got {type(spec).__name__}; the labels themselves go to fit: "
+            f"fit(X, {parameter}=labels)"
+        ) from None
+    if not each_once:
+        raise ParameterError(
+            f"{parameter}={shortened(spec)} must name at least one column, each once; "
+            f"labels go to fit: fit(X, {parameter}=labels)"
         )
     if is_frame(X):
         known = column_names(X)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skpuffer._validation._frames import column_names, is_frame, take_columns
+from skpuffer._validation._frames import (
+    column_names,
+    is_frame,
+    take_columns,
+    unmasked,
+)
 from skpuffer.exceptions import ParameterError
 
 MAX_SECRET_VALUES = 50
-_MISSING_TEXTS = ("nan", "NaN", "None", "<NA>", "NaT")
+# A missing value that was once turned into text. "None" may be a category of its own,
+# so it counts only in numpy's text arrays, which cannot hold the value itself.
+_SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
+
+
+_ROW = (list, tuple, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -45,13 +56,20 @@ def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]
     if is_frame(values):
         return take_columns(values, column_names(values), parameter)[:2]
     name = getattr(values, "name", None)
-    names = [str(name) if isinstance(name, str) else parameter]
+    names = [name if isinstance(name, str) and name else parameter]
     if isinstance(values, pd.Series):
         return names, [values]
+    values = unmasked(values)
     if isinstance(values, (list, tuple)):
         # An object array keeps None and NaN; a text array would spell them out.
         values = np.array([*values, None], dtype=object)[:-1]
-        if len(values) and isinstance(values[0], (list, tuple)):
+        if len(values) and isinstance(values[0], _ROW):
+            widths = {len(row) if isinstance(row, _ROW) else 0 for row in values}
+            if len(widths) > 1:
+                raise ParameterError(
+                    f"{parameter} must hold equally many labels in every row, got "
+                    f"{min(widths)} to {max(widths)}"
+                )
             values = np.array([list(row) for row in values], dtype=object)
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] > 1:
@@ -104,12 +122,19 @@ def group_rows(
             raise ValueError(
                 f"{parameter} {name!r} has {len(column)} labels for {n_rows} rows of X"
             )
-        codes, labels = _factorise(column)
+        try:
+            codes, labels, spelt = _factorise(column)
+        except TypeError as error:
+            raise ParameterError(
+                f"{parameter} {name!r} must hold one label a row, such as a text or a "
+                f"number: {error}"
+            ) from None
         missing = int((codes < 0).sum())
         if missing:
+            written = f" (as the text {', '.join(map(repr, spelt))})" if spelt else ""
             raise ValueError(
-                f"{parameter} {name!r} is missing in {missing} of {n_rows} rows: drop "
-                "these rows, or give them a label of their own"
+                f"{parameter} {name!r} is missing in {missing} of {n_rows} rows"
+                f"{written}: drop these rows, or give them a label of their own"
             )
         if max_values is not None and len(labels) > max_values:
             raise ValueError(
@@ -126,16 +151,69 @@ def group_rows(
     return Groups(tuple(names), tuple(labels), codes)
 
 
-def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable]]:
-    """Return codes (−1 where missing) and the labels in order, as Python values."""
+def select_pairs(
+    secret_pairs: Any, labels: Sequence[Hashable]
+) -> list[tuple[Hashable, Hashable]]:
+    """Return the pairs of secret values to protect.
+
+    Parameters
+    ----------
+    secret_pairs : "all", or iterable of (label, label)
+    labels : sequence of hashable
+        The values that occur, in order.
+
+    Raises
+    ------
+    ParameterError
+        There is only one value, or a pair is malformed or names an unknown value.
+    """
+    if len(labels) < 2:
+        raise ParameterError(
+            f"the secret has a single value, {labels[0]!r}: there is nothing to protect; "
+            "check that the secret column is the intended one"
+        )
+    if isinstance(secret_pairs, str):
+        if secret_pairs != "all":
+            raise ParameterError(
+                f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs"
+            )
+        return list(combinations(labels, 2))
+    chosen: list[tuple[Hashable, Hashable]] = []
+    try:
+        # A text is no pair, not even one of two letters.
+        given = [() if isinstance(p, (str, bytes)) else tuple(p) for p in secret_pairs]
+    except TypeError:
+        given = []
+    if not given or any(len(pair) != 2 for pair in given):
+        raise ParameterError(
+            f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs of values"
+        )
+    for pair in given:
+        if any(label not in labels for label in pair) or pair[0] == pair[1]:
+            raise ParameterError(
+                f"secret_pairs holds {pair!r}, which is not a pair of two different "
+                f"values of the secret ({', '.join(map(repr, labels))})"
+            )
+        first, second = sorted(list(labels).index(label) for label in pair)
+        if (labels[first], labels[second]) not in chosen:
+            chosen.append((labels[first], labels[second]))
+    return chosen
+
+
+def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
+    """Return codes (−1 where missing), the labels in order, and missing texts."""
+    texts = _SPELT_OUT
     if not isinstance(column, pd.Series):
         column = np.asarray(column)
+        if column.dtype.kind in "mM":
+            column = pd.Series(column)  # dates, as in a frame, and not nanoseconds
+        elif column.dtype.kind in "UST":
+            texts = (*_SPELT_OUT, "None")
     codes, found = pd.factorize(column)
     labels = [_python_value(label) for label in found]
-    if isinstance(column, np.ndarray) and column.dtype.kind == "U":
-        # numpy spells a missing value out when it makes a text array.
-        spelt = [i for i, label in enumerate(labels) if label in _MISSING_TEXTS]
-        codes = np.where(np.isin(codes, spelt), -1, codes)
+    spelt = [i for i, label in enumerate(labels) if _text(label) in texts]
+    missing = spelt + [i for i, label in enumerate(labels) if _has_missing_part(label)]
+    codes = np.where(np.isin(codes, missing), -1, codes)
     present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
     try:
         present.sort(key=lambda code: labels[code])
@@ -143,7 +221,19 @@ def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable]]:
         present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
     rank = np.full(len(labels) + 1, -1, dtype=np.intp)
     rank[present] = np.arange(len(present))
-    return rank[codes], [labels[code] for code in present]
+    in_order = [labels[code] for code in present]
+    return rank[codes], in_order, [_text(labels[i]) for i in spelt]
+
+
+def _text(label: Hashable) -> str:
+    """Return a label that is text, numpy's bytes included; otherwise nothing."""
+    if isinstance(label, bytes):
+        return label.decode("latin-1")
+    return label if isinstance(label, str) else ""
+
+
+def _has_missing_part(label: Hashable) -> bool:
+    return isinstance(label, tuple) and any(pd.isna(part) is True for part in label)
 
 
 def _python_value(label: Any) -> Hashable:

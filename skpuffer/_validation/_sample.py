@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skpuffer._parameters import check_bounds, check_column_weights, select_pairs
+from skpuffer._parameters import check_bounds, check_column_weights
 from skpuffer._validation._frames import Dropped, take_columns
 from skpuffer._validation._groups import (
     MAX_SECRET_VALUES,
     Groups,
     group_rows,
     metadata_columns,
+    select_pairs,
 )
 from skpuffer._validation._values import (
     check_weights,
     numeric_matrix,
-    refuse_sparse,
+    readable,
     released_names,
 )
 from skpuffer.core.prior import Conditional, Prior
@@ -112,7 +113,7 @@ def read_sample(
     ParameterError, ValueError, TypeError
         Before anything is computed; see `fit`.
     """
-    refuse_sparse(estimator, X, reset=True)
+    X = readable(estimator, X, reset=True)
     names, columns, dropped = {}, {}, {}
     given = {
         "secret": _secret_labels(estimator, y, secret),
@@ -127,7 +128,12 @@ def read_sample(
         elif labels is not None:
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
-    values = numeric_matrix(estimator, taken.remove_from(X), reset=True)
+    remaining = taken.remove_from(X)
+    if remaining is not X and remaining.shape[1] == 0:
+        raise ParameterError(
+            "X has no column to release beside those that secret and prior name"
+        )
+    values = numeric_matrix(estimator, remaining, reset=True)
     released = released_names(estimator)
     groups = {
         parameter: group_rows(
@@ -167,7 +173,7 @@ def read_sample(
 
 def read_rows(estimator: BaseEstimator, X: Any, dropped: Dropped) -> tuple[Any, Any]:
     """Return X without secret and prior columns, and its validated values."""
-    refuse_sparse(estimator, X, reset=False)
+    X = readable(estimator, X, reset=False)
     remaining = dropped.remove_from(X)
     return remaining, numeric_matrix(estimator, remaining, reset=False)
 

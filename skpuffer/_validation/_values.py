@@ -12,13 +12,27 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from skpuffer._validation._frames import is_frame
+from skpuffer._validation._frames import is_frame, unmasked
 
 
-def refuse_sparse(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
-    """Let scikit-learn refuse sparse input, in fit and transform alike."""
+def readable(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Return X, or refuse sparse and lazy input, in fit and transform alike.
+
+    Masked and NA entries of an array become missing values, to be counted later.
+    """
     if issparse(X):
+        # scikit-learn has the words for it.
         validate_data(estimator, X, reset=reset, accept_sparse=False)
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
+        )
+    X = unmasked(X)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
+        if missing.any():
+            X = np.where(missing, None, X)
+    return X
 
 
 def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
