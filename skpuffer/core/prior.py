@@ -212,10 +212,11 @@ def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
     high = np.max([support.max(axis=0) for support, _ in parts], axis=0)
     # From the midpoint, so that a large offset costs no digits.
     middle = low + (high - low) / 2
-    mean, square = np.zeros_like(middle), np.zeros_like(middle)
+    mean, variance = np.zeros_like(middle), np.zeros_like(middle)
     for support, share in parts:
-        centred = support - middle
-        mean += np.einsum("i,ij->j", share, centred)
-        square += np.einsum("i,ij,ij->j", share, centred, centred)
-    variance = np.maximum(square - mean**2, 0.0)
+        mean += np.einsum("i,ij->j", share, support - middle)
+    for support, share in parts:
+        # About the mean: a rare value far away must not vanish in a difference.
+        centred = support - middle - mean
+        variance += np.einsum("i,ij,ij->j", share, centred, centred)
     return np.where(high > low, np.sqrt(variance), 0.0)

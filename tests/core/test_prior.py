@@ -1,0 +1,194 @@
+"""Conditionals: exact masses, whatever the order, the weights and the offset."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from core_support import conditional, fixed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.core.prior import Conditional, Prior, common_masses, pooled_std
+
+rows = st.integers(1, 3).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(-2, 2).map(lambda n: n / 2), min_size=k, max_size=k),
+        min_size=1,
+        max_size=12,
+    )
+)
+weight = st.one_of(
+    st.just(0.0),
+    st.integers(1, 9).map(float),
+    st.floats(1e-3, 1e3),
+    st.sampled_from([2.0**-60, 2.0**40, 1e-300, 1e300, 5e-324]),
+)
+
+
+def shares(values, weights):
+    """The distribution, as exact fractions."""
+    total = sum(map(Fraction, weights))
+    found = Counter()
+    for row, w in zip(values, weights, strict=True):
+        if w:
+            found[tuple(row)] += Fraction(w) / total
+    return found
+
+
+def read(item):
+    """The distribution that a `Conditional` states."""
+    total = sum(item.mass.tolist())
+    assert total == item.total
+    pairs = zip(item.support.tolist(), item.mass.tolist(), strict=True)
+    return {tuple(row): Fraction(m, total) for row, m in pairs}
+
+
+def assert_in_form(item):
+    listed = item.support.tolist()
+    assert listed == sorted(listed)
+    assert len({tuple(row) for row in listed}) == len(listed)
+    masses = item.mass.tolist()
+    assert all(type(m) is int and m > 0 for m in masses)
+    assert math.gcd(*masses) == 1
+    assert item.mass.dtype == (np.int64 if sum(masses) < 2**62 else object)
+    assert item.probabilities.dtype == np.float64
+    assert item.probabilities.sum() == pytest.approx(1)
+
+
+@fixed(150)
+@given(rows, st.data())
+def test_every_distribution_is_kept_exactly(values, data):
+    item = conditional(values)
+    assert_in_form(item)
+    assert read(item) == shares(values, [1] * len(values))
+    assert (item.n_rows, item.weight) == (len(values), len(values))
+    weights = data.draw(st.lists(weight, min_size=len(values), max_size=len(values)))
+    if not any(weights):
+        with pytest.raises(ValueError, match="positive mass"):
+            conditional(values, weights)
+        return
+    item = conditional(values, weights)
+    assert_in_form(item)
+    assert read(item) == shares(values, weights)
+    assert item.n_rows == sum(w > 0 for w in weights)
+    assert item.weight == math.fsum(weights)
+    # Neither the order of the rows nor a power of two in the weights matters.
+    order = data.draw(st.permutations(range(len(values))))
+    again = conditional([values[i] for i in order], [weights[i] for i in order])
+    assert again.same_distribution(item)
+    assert again.weight == item.weight
+    if max(weights) < 1e200:
+        again = conditional(values, [4 * w for w in weights])
+        assert again.same_distribution(item)
+
+
+@fixed(60)
+@given(rows, st.data())
+def test_columns_are_the_marginals(values, data):
+    weights = data.draw(
+        st.lists(st.integers(1, 4), min_size=len(values), max_size=len(values))
+    )
+    item = conditional(values, weights)
+    for k in range(item.support.shape[1]):
+        column = item.column(k)
+        assert_in_form(column)
+        assert read(column) == shares([[row[k]] for row in values], weights)
+        assert (column.n_rows, column.weight) == (item.n_rows, item.weight)
+
+
+def test_nothing_left_is_an_error():
+    for values, weights in (([], None), ([[1.0]], [0.0])):
+        with pytest.raises(ValueError, match="positive mass"):
+            Conditional.from_rows(np.reshape(values, (-1, 1)), weights)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25, 2.0**-60, 2.0**40])
+def test_weights_equal_repetition(factor):
+    values, counts = [[3.0], [1.0], [2.0], [1.0]], [2, 1, 3, 4]
+    repeated = np.repeat(values, counts, axis=0)
+    weighted = conditional(values, [factor * n for n in counts])
+    assert weighted.same_distribution(conditional(repeated))
+
+
+def test_masses_beyond_int64():
+    # 1 against 2^-80: the common unit needs 80 bits.
+    item = conditional([[0.0], [1.0]], [1.0, 2.0**-80])
+    assert item.mass.dtype == object
+    assert item.mass.tolist() == [2**80, 1]
+    assert item.total == 2**80 + 1
+    assert item.column(0).mass.tolist() == [2**80, 1]
+    # Whole numbers too large for int64 together.
+    item = conditional([[0.0], [1.0]], [2.0**62, 2.0**62 + 1024])
+    assert item.mass.tolist() == [2**52, 2**52 + 1]
+    assert item.mass.dtype == np.int64
+
+
+def test_same_distribution_is_exact():
+    item = conditional([0.0, 1.0, 1.0])
+    assert item.same_distribution(conditional([1.0, 0.0, 1.0, 1.0, 0.0, 1.0]))
+    assert not item.same_distribution(conditional([0.0, 0.0, 1.0]))
+    assert not item.same_distribution(conditional([0.0, 1.0, 2.0]))
+    assert not item.same_distribution(conditional([0.0, math.nextafter(1, 2), 1.0]))
+    big = 10**15
+    close = conditional([0.0, 1.0], [big, big + 1.0])
+    assert not close.same_distribution(conditional([0.0, 1.0]))
+    assert conditional([-0.0, 0.0]).same_distribution(conditional([0.0]))
+
+
+@fixed(150)
+@given(rows, rows, st.data())
+def test_common_masses(first, second, data):
+    scale = data.draw(st.sampled_from([1, 10**7, 2**61]))
+    left = conditional(first, [1] * (len(first) - 1) + [scale])
+    right = conditional(second, [1] * (len(second) - 1) + [scale - scale // 3])
+    a, b, total = common_masses(left, right)
+    assert sum(a.tolist()) == sum(b.tolist()) == total
+    assert total == math.lcm(left.total, right.total)
+    for mass, item in ((a, left), (b, right)):
+        for m, n in zip(mass.tolist(), item.mass.tolist(), strict=True):
+            assert type(m) is int
+            assert Fraction(m, total) == Fraction(n, item.total)
+
+
+@fixed(60)
+@given(rows.filter(lambda values: len(values) > 1), st.integers(1, 5))
+def test_the_pooled_spread(values, cut):
+    cut = min(cut, len(values) - 1)
+    values = np.array(values)
+    items = [Conditional.from_rows(part) for part in (values[:cut], values[cut:])]
+    found = pooled_std(items)
+    np.testing.assert_allclose(found, values.std(axis=0), atol=1e-15, rtol=1e-13)
+    assert ((found == 0) == (np.ptp(values, axis=0) == 0)).all()
+    # Weighted as it should be, and no digit lost to an offset.
+    weights = np.arange(1.0, len(values) + 1)
+    items = [
+        Conditional.from_rows(values[part] + 2.0**40, weights[part])
+        for part in (slice(cut), slice(cut, None))
+    ]
+    mean = weights @ values / weights.sum()
+    expected = np.sqrt(weights @ (values - mean) ** 2 / weights.sum())
+    np.testing.assert_allclose(pooled_std(items), expected, atol=1e-13, rtol=1e-12)
+
+
+def test_a_rare_value_far_away_counts():
+    # Variance p (1 - p), with a p that is lost when added to one.
+    items = [conditional([0.0], [1.0]), conditional([0.0, 1.0], [1.0, 1e-20])]
+    assert pooled_std(items)[0] == pytest.approx(math.sqrt(1e-20 / 2), rel=1e-12)
+
+
+def test_constant_columns_have_no_spread_at_all():
+    items = [conditional([[0.1, 1.0]] * 7), conditional([[0.1, 3.0]] * 3)]
+    constant, other = pooled_std(items)
+    assert constant == 0
+    assert other > 0
+
+
+def test_a_prior_is_a_frozen_record():
+    item = conditional([0.0])
+    prior = Prior(None, ("a", "b"), (item, item), ((0, 1),))
+    with pytest.raises(AttributeError):
+        prior.label = "x"
+    with pytest.raises(AttributeError):
+        item.mass = np.array([2])
