@@ -22,14 +22,13 @@ from skpuffer._validation import (
     released_names,
     within_bounds,
 )
+from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.sampling import (
     BitSource,
     SeededBits,
     SystemBits,
-    grid_step,
 )
-from skpuffer.core.sampling import _check_range as check_grid_range
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.

@@ -16,7 +16,7 @@ from skpuffer import (
 )
 from skpuffer.core import plans
 from skpuffer.core.calibration import RULES
-from skpuffer.core.sampling import grid_step
+from skpuffer.core.grid import grid_step
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
     ParameterError,

@@ -36,13 +36,11 @@ from typing import NoReturn, Protocol, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from skpuffer.core.grid import Floats, Ints, check_grid_range, grid_step, round_half_up
+
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
-GRID_BITS = 20
-_MAX_INDEX = 2.0**52  # n and n + k stay exact in float64
 _MAX_T = 2**32
 _BLOCK = 2**15  # words: a few such buffers fit in a core's cache
 _MARGIN = 2.0**-42
@@ -96,51 +94,6 @@ class SeededBits:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("SeededBits cannot be pickled: make one from seed and call.")
-
-
-def grid_step(scale: float) -> float:
-    """Return the grid's step for a noise scale: 2^(floor(log2 scale) - 20).
-
-    Raises ValueError if `scale` is not between 2^-1000 and 2^900.
-
-    >>> grid_step(1.0) == grid_step(1.9) == 2.0**-20
-    True
-    """
-    if not 2.0**-1000 <= scale <= 2.0**900:  # nan fails too
-        raise ValueError(
-            f"A noise scale must be between 2**-1000 and 2**900, got {scale!r}; "
-            "rescale the data."
-        )
-    return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)
-
-
-def scale_to_grid(scale: float) -> float:
-    """Round a noise scale up (the safe side) to a multiple of its grid step.
-
-    The result exceeds `scale` by less than 2^-20 of it, and is `t` steps of its own
-    grid, t an integer in [2^20, 2^21).
-
-    >>> scale_to_grid(1.5), scale_to_grid(3.3) >= 3.3
-    (1.5, True)
-    """
-    step = grid_step(scale)
-    return float(math.ceil(scale / step) * step)
-
-
-def round_to_grid(values: Floats, step: float) -> Ints:
-    """Return the index of the grid point nearest to each value, halves upwards.
-
-    `values` is float64 of any shape, `step` a power of two from `grid_step`. Raises
-    ValueError if a value is not finite or farther than 2^52 steps from 0.
-
-    >>> round_to_grid(np.array([0.24, 0.25, -0.25, -0.3]), 0.5)
-    array([ 0,  1,  0, -1])
-    >>> round_to_grid(np.array([]), 0.5)
-    array([], dtype=int64)
-    """
-    _check_range(values, step)
-    scaled, work = np.empty((2, *values.shape))
-    return _round_half_up(values, step, scaled, work).astype(np.int64)
 
 
 def rounded_laplace(size: int, t: int, bits: BitSource) -> Ints:
@@ -226,12 +179,12 @@ def release_on_grid(
                 f"Expected float64 arrays of shape ({values.size},), got "
                 f"{array.dtype} of shape {array.shape}."
             )
-    _check_range(values, step)
+    check_grid_range(values, step)
     scaled, work = np.empty((2, min(values.size, _BLOCK)))
     for start in range(0, values.size, _BLOCK):
         part = slice(start, start + _BLOCK)
         n = values[part].size
-        index = _round_half_up(values[part], step, scaled[:n], work[:n])
+        index = round_half_up(values[part], step, scaled[:n], work[:n])
         index += sampler(n, t, bits)
         np.multiply(index, step, out=released[part])
     return released
@@ -244,35 +197,6 @@ def _integer(value: int, name: str, least: int, most: float = math.inf) -> int:
     if not least <= value <= most:
         raise ValueError(f"{name} must be from {least} to {most}, got {value}.")
     return operator.index(value)
-
-
-def _check_range(values: Floats, step: float) -> None:
-    """Refuse values that are not finite or more than 2^52 steps from 0."""
-    limit = _MAX_INDEX * step
-    if values.size == 0 or (values.min() >= -limit and values.max() <= limit):
-        return  # nan fails both
-    finite = np.isfinite(values)
-    far = np.count_nonzero(np.abs(values[finite]) > limit)
-    raise ValueError(
-        f"{values.size - np.count_nonzero(finite)} values are not finite and {far} are "
-        f"beyond {limit:.3g}, the reach of the noise grid (of {values.size}): drop or "
-        "impute the former, centre or rescale the data for the latter."
-    )
-
-
-def _round_half_up(values: Floats, step: float, scaled: Floats, work: Floats) -> Floats:
-    """Return floor + (fraction >= 1/2) of values / step, in `scaled`.
-
-    The quotient by a power of two is exact, or underflows far below 1/2. The fraction
-    is exact too, but between -1/2 and 0 it rounds to something still >= 1/2.
-    """
-    with np.errstate(under="ignore"):
-        np.multiply(values, 1.0 / step, out=scaled)
-    np.floor(scaled, out=work)
-    scaled -= work
-    np.greater_equal(scaled, 0.5, out=scaled, casting="unsafe")
-    scaled += work
-    return scaled
 
 
 def _floor_filter(

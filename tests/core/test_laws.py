@@ -10,7 +10,8 @@ from core_support import cost
 from scipy.integrate import quad
 
 from skpuffer.core.laws import LAWS, Gaussian, Laplace, NoiseLaw
-from skpuffer.core.sampling import SeededBits, grid_step, scale_to_grid
+from skpuffer.core.grid import grid_step, scale_to_grid
+from skpuffer.core.sampling import SeededBits
 
 EACH = pytest.mark.parametrize("name", LAWS)
 ORDERS = [1.0001, 1.01, 1.5, 2.0, 7.0, 50.0, 1e3, 1e6]

@@ -15,9 +15,9 @@ from skpuffer.core.calibration._protocol import (
     Pair,
 )
 from skpuffer.core.calibration._solve import CalibrationError
+from skpuffer.core.grid import grid_step, scale_to_grid
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
-from skpuffer.core.sampling import grid_step, scale_to_grid
 
 _MAX_ROUNDS = 60
 

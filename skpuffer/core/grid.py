@@ -1,0 +1,100 @@
+"""The grid that values are released on: its step, and rounding to it.
+
+A released value is a multiple of a power of two some 2^-20 of the noise scale, so that
+no digit of the data survives beside the noise. Imports the standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+GRID_BITS = 20
+_MAX_INDEX = 2.0**52  # n and n + k stay exact in float64
+
+
+def grid_step(scale: float) -> float:
+    """Return the grid's step for a noise scale: 2^(floor(log2 scale) - 20).
+
+    Raises ValueError if `scale` is not between 2^-1000 and 2^900.
+
+    >>> grid_step(1.0) == grid_step(1.9) == 2.0**-20
+    True
+    """
+    if not 2.0**-1000 <= scale <= 2.0**900:  # nan fails too
+        raise ValueError(
+            f"A noise scale must be between 2**-1000 and 2**900, got {scale!r}; "
+            "rescale the data."
+        )
+    return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)
+
+
+def scale_to_grid(scale: float) -> float:
+    """Round a noise scale up (the safe side) to a multiple of its grid step.
+
+    The result exceeds `scale` by less than 2^-20 of it, and is `t` steps of its own
+    grid, t an integer in [2^20, 2^21).
+
+    >>> scale_to_grid(1.5), scale_to_grid(3.3) >= 3.3
+    (1.5, True)
+    """
+    step = grid_step(scale)
+    return float(math.ceil(scale / step) * step)
+
+
+def round_to_grid(values: Floats, step: float) -> Ints:
+    """Return the index of the grid point nearest to each value, halves upwards.
+
+    `values` is float64 of any shape, `step` a power of two from `grid_step`. Raises
+    ValueError if a value is not finite or farther than 2^52 steps from 0.
+
+    >>> round_to_grid(np.array([0.24, 0.25, -0.25, -0.3]), 0.5)
+    array([ 0,  1,  0, -1])
+    >>> round_to_grid(np.array([]), 0.5)
+    array([], dtype=int64)
+    """
+    check_grid_range(values, step)
+    scaled, work = np.empty((2, *values.shape))
+    return round_half_up(values, step, scaled, work).astype(np.int64)
+
+
+def check_grid_range(values: Floats, step: float) -> None:
+    """Refuse values that are not finite or more than 2^52 steps from 0.
+
+    Raises ValueError, which says how many there are and what helps.
+
+    >>> check_grid_range(np.array([1e9]), 2.0**-20)
+    """
+    limit = _MAX_INDEX * step
+    if values.size == 0 or (values.min() >= -limit and values.max() <= limit):
+        return  # nan fails both
+    strange = values.size - np.count_nonzero(np.isfinite(values))
+    if strange:
+        raise ValueError(
+            f"{strange} of {values.size} values are not finite: drop or impute them."
+        )
+    far = np.count_nonzero(np.abs(values) > limit)
+    raise ValueError(
+        f"{far} of {values.size} values are beyond {limit:.3g}, the reach of the noise "
+        "grid: centre or rescale the data."
+    )
+
+
+def round_half_up(values: Floats, step: float, scaled: Floats, work: Floats) -> Floats:
+    """Return floor + (fraction >= 1/2) of values / step, in `scaled`.
+
+    The quotient by a power of two is exact, or underflows far below 1/2. The fraction
+    is exact too, but between -1/2 and 0 it rounds to something still >= 1/2.
+    """
+    with np.errstate(under="ignore"):
+        np.multiply(values, 1.0 / step, out=scaled)
+    np.floor(scaled, out=work)
+    scaled -= work
+    np.greater_equal(scaled, 0.5, out=scaled, casting="unsafe")
+    scaled += work
+    return scaled
