@@ -23,9 +23,8 @@ class AlphaWasserstein(MomentRule):
     name: ClassVar[str] = "alpha_wasserstein"
     source: ClassVar[str] = "Ding, Yang and Zhang 2026, Theorems 1 and 2"
 
-    def exponents(
+    def moment_exponents(
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> FloatArray:
-        """Return n_releases times the published exponent of each shift."""
-        exponent = law.wasserstein_exponent(shifts, alpha=budget.alpha, scale=scale)
-        return budget.n_releases * exponent
+        """Return the published exponent of each shift."""
+        return law.wasserstein_exponent(shifts, alpha=budget.alpha, scale=scale)

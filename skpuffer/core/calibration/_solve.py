@@ -19,11 +19,13 @@ from skpuffer.core.coupling import Coupling, ShiftBound
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
     EXACT_LIMIT,
+    Plan,
     TransportPlanError,
+    bottleneck_plan,
     exponential_plan,
     useful_ceiling,
 )
-from skpuffer.core.prior import FloatArray, common_masses
+from skpuffer.core.prior import FloatArray, IntArray, common_masses
 
 # Relative accuracy of the root in the logarithm of the scale; the scale itself is
 # then rounded to 20 bits.
@@ -134,7 +136,7 @@ class ShiftRule(ABC):
     name: ClassVar[str]
     source: ClassVar[str]
     # Whether another plan may satisfy the same condition at a smaller scale.
-    refines: ClassVar[bool] = False
+    refines: ClassVar[bool] = True
 
     @abstractmethod
     def exponents(
@@ -180,7 +182,7 @@ class ShiftRule(ABC):
         best = Calibrated(self.unit_scale(bound, law, budget, pair.weights), bound)
         if not (self.refines and isinstance(pair, Pair) and best.unit > 0):
             return best
-        for _ in range(_MAX_REFINEMENTS if _can_refine(pair, budget) else 0):
+        for _ in range(_MAX_REFINEMENTS if _can_refine(pair) else 0):
             bound = self._refined(pair, law, budget, best.unit)
             unit = self.unit_scale(bound, law, budget, pair.weights)
             gain = 1 - unit / best.unit
@@ -205,42 +207,87 @@ class ShiftRule(ABC):
         cost = self.exponents(
             shifts.reshape(-1, shifts.shape[2]), law, budget, unit * pair.weights
         ).reshape(shifts.shape[:2])
+        known = pair.coupling
+        start = Plan(known.rows, known.columns, known.mass)
         try:
-            ceiling = useful_ceiling(first_mass, second_mass, budget.log_target)
-            plan = exponential_plan(cost, first_mass, second_mass, ceiling=ceiling)
+            plan = self.better_plan(cost, first_mass, second_mass, budget, start)
         except TransportPlanError:
             # A refinement that fails costs noise, not privacy.
             return pair.bound
+        if plan is start:
+            return pair.bound
         return Coupling.from_plan(first, second, plan).shift_bound()
 
+    def better_plan(
+        self,
+        exponents: FloatArray,
+        first_mass: IntArray,
+        second_mass: IntArray,
+        budget: Budget,
+        start: Plan,
+    ) -> Plan:
+        """Return the plan with the least functional, given every pair's exponent.
 
-def _can_refine(pair: Pair, budget: Budget) -> bool:
+        For a functional that is the largest exponent; `start` is a plan to beat.
+        """
+        return bottleneck_plan(first_mass, second_mass, exponents, start)
+
+
+def _can_refine(pair: Pair) -> bool:
     several = int(np.count_nonzero(pair.weights)) > 1
-    size = max(len(pair.first.mass), len(pair.second.mass))
-    return several and size <= EXACT_LIMIT and not math.isinf(budget.alpha)
+    return several and max(len(pair.first.mass), len(pair.second.mass)) <= EXACT_LIMIT
 
 
 class MomentRule(ShiftRule):
     """A rule of the form E exp(exponent) ≤ exp((α−1) ε); a maximum at α = ∞."""
 
-    refines = True
+    @abstractmethod
+    def moment_exponents(
+        self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> FloatArray:
+        """Return the exponents for a single copy at a finite order."""
+
+    def exponents(
+        self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> FloatArray:
+        """Return the exponents of all copies; divergences at α = ∞."""
+        if math.isinf(budget.alpha):
+            return divergences(shifts, law, budget, scale)
+        return budget.n_releases * self.moment_exponents(shifts, law, budget, scale)
 
     def functional(
         self, bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> float:
-        """Return the logarithm of the moment."""
+        """Return the logarithm of the moment; the largest divergence at α = ∞."""
+        exponents = self.exponents(bound.shifts, law, budget, scale)
         if math.isinf(budget.alpha):
-            return worst_divergence(bound, law, budget, scale)
-        return log_moment(self.exponents(bound.shifts, law, budget, scale), bound.mass)
+            return float(exponents.max())
+        return log_moment(exponents, bound.mass)
+
+    def better_plan(
+        self,
+        exponents: FloatArray,
+        first_mass: IntArray,
+        second_mass: IntArray,
+        budget: Budget,
+        start: Plan,
+    ) -> Plan:
+        """Return the plan with the least moment, given every pair's exponent."""
+        if math.isinf(budget.alpha):
+            return super().better_plan(
+                exponents, first_mass, second_mass, budget, start
+            )
+        ceiling = useful_ceiling(first_mass, second_mass, budget.log_target)
+        return exponential_plan(exponents, first_mass, second_mass, ceiling=ceiling)
 
     def target(self, budget: Budget) -> float:
         """(α−1) ε, or ε at α = ∞."""
         return budget.epsilon if math.isinf(budget.alpha) else budget.log_target
 
 
-def worst_divergence(
-    bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
-) -> float:
-    """Return the largest divergence of `n_releases` copies over the shifts."""
-    divergence = law.shift_divergence(bound.shifts, alpha=budget.alpha, scale=scale)
-    return budget.n_releases * float(divergence.max())
+def divergences(
+    shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
+) -> FloatArray:
+    """Return the divergence of `n_releases` copies for each shift vector."""
+    single = law.shift_divergence(shifts, alpha=budget.alpha, scale=scale)
+    return budget.n_releases * single

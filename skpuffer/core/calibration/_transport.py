@@ -23,9 +23,9 @@ class Transport(MomentRule):
     name: ClassVar[str] = "transport"
     source: ClassVar[str] = "joint convexity of the Rényi integrand over a coupling"
 
-    def exponents(
+    def moment_exponents(
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> FloatArray:
-        """Return n_releases · (α−1) · D_α(shift)."""
+        """Return (α−1) D_α of each shift."""
         divergence = law.shift_divergence(shifts, alpha=budget.alpha, scale=scale)
-        return (budget.alpha - 1) * budget.n_releases * divergence
+        return (budget.alpha - 1) * divergence

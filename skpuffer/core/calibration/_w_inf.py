@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from skpuffer.core.calibration._protocol import Budget
-from skpuffer.core.calibration._solve import ShiftRule, worst_divergence
+from skpuffer.core.calibration._solve import ShiftRule, divergences
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
@@ -26,14 +26,13 @@ class WInf(ShiftRule):
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> FloatArray:
         """Return n_releases · D_α(shift)."""
-        divergence = law.shift_divergence(shifts, alpha=budget.alpha, scale=scale)
-        return budget.n_releases * divergence
+        return divergences(shifts, law, budget, scale)
 
     def functional(
         self, bound: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> float:
         """Return the largest exponent."""
-        return worst_divergence(bound, law, budget, scale)
+        return float(self.exponents(bound.shifts, law, budget, scale).max())
 
     def target(self, budget: Budget) -> float:
         """Return ε."""

@@ -11,6 +11,7 @@ scale found. Beyond: `quadratic_plan` (projections), then `refine_plan` with
 `exponential_cost`.
 """
 
+from skpuffer.core.plans._bottleneck import bottleneck_plan
 from skpuffer.core.plans._exact import (
     emd_plan,
     exponential_cost,
@@ -29,6 +30,7 @@ __all__ = [
     "EXACT_LIMIT",
     "Plan",
     "TransportPlanError",
+    "bottleneck_plan",
     "emd_plan",
     "exponential_cost",
     "exponential_plan",
