@@ -107,7 +107,8 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
             The secret if ``secret_from_y=True``; otherwise ignored: in a pipeline it
             is the target.
         secret : array-like of shape (n,) or (n, m), or frame, optional
-            The secret of each row, where it is no column of X.
+            The secret of each row, where it is no column of X. Rows are matched by
+            position, as for y; an index is not looked at.
         prior : array-like of shape (n,) or (n, m), or frame, optional
             The prior that each row belongs to, where it is no column of X.
         sample_weight : array-like of shape (n,), optional
