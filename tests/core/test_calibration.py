@@ -454,6 +454,9 @@ def test_several_columns_need_what_the_best_coupling_needs(law, examples):
         best = cheapest(item, law, budget, found)
         assert best <= found * (1 + 1e-6)
         assert found <= best * (1 + 1e-3)
+        # Each rule has its own plan by now, and the order still holds.
+        for rule in ("w_inf", "alpha_wasserstein", "closed_form"):
+            assert found <= unit(item, law, rule, budget) * (1 + 1e-3)
 
     run()
 
