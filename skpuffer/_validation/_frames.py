@@ -147,10 +147,6 @@ def take_columns(
                 raise ParameterError(
                     f"{parameter}={name!r} is not a column of X; {_hint(name, known)}"
                 )
-            if known.count(name) > 1:
-                raise ParameterError(
-                    f"{parameter}={name!r} names several columns of X; rename them"
-                )
         frame = nw.from_native(X, eager_only=True)
         columns = [
             X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()

@@ -65,24 +65,24 @@ class Sample:
     def priors(self, columns: list[int]) -> list[Prior]:
         """Return the fitted priors of some columns; pairs that occur in each."""
         secret = self.secret
-        values = (
-            self.values
-            if len(columns) == len(self.names)
-            else (self.values[:, columns])
-        )
+        every = len(columns) == len(self.names)
+        values = self.values if every else self.values[:, columns]
         found = []
         for code, label in enumerate(self.prior.labels if self.prior else [None]):
             here = None if self.prior is None else self.prior.codes == code
             secrets: list[Hashable] = []
             conditionals: list[Conditional] = []
             for group, value in enumerate(secret.labels):
-                rows = secret.codes == group
+                member = secret.codes == group
                 if here is not None:
-                    rows &= here
-                if rows.any():
+                    member &= here
+                rows = np.flatnonzero(member)
+                if len(rows):
                     weight = None if self.weight is None else self.weight[rows]
                     secrets.append(value)
-                    conditionals.append(Conditional.from_rows(values[rows], weight))
+                    conditionals.append(
+                        Conditional.from_rows(values.take(rows, axis=0), weight)
+                    )
             pairs = tuple(
                 (secrets.index(a), secrets.index(b))
                 for a, b in self.pairs
@@ -113,7 +113,7 @@ def read_sample(
     ParameterError, ValueError, TypeError
         Before anything is computed; see `fit`.
     """
-    X = readable(estimator, X, reset=True)
+    X = readable(X)
     names, columns, dropped = {}, {}, {}
     given = {
         "secret": _secret_labels(estimator, y, secret),
@@ -173,7 +173,7 @@ def read_sample(
 
 def read_rows(estimator: BaseEstimator, X: Any, dropped: Dropped) -> tuple[Any, Any]:
     """Return X without secret and prior columns, and its validated values."""
-    X = readable(estimator, X, reset=False)
+    X = readable(X)
     remaining = dropped.remove_from(X)
     return remaining, numeric_matrix(estimator, remaining, reset=False)
 

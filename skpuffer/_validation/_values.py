@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from skpuffer._validation._frames import is_frame, unmasked
 
 
-def readable(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def readable(X: Any) -> Any:
     """Return X, or refuse sparse and lazy input, in fit and transform alike.
 
     Masked and NA entries of an array become missing values, to be counted later.
     """
     if issparse(X):
         # scikit-learn has the words for it.
-        validate_data(estimator, X, reset=reset, accept_sparse=False)
+        check_array(X, accept_sparse=False, input_name="X")
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
