@@ -213,16 +213,19 @@ def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     labels = [_python_value(label) for label in found]
     spelt = [i for i, label in enumerate(labels) if _text(label) in texts]
     missing = spelt + [i for i, label in enumerate(labels) if _has_missing_part(label)]
-    codes = np.where(np.isin(codes, missing), -1, codes)
+    if missing:
+        codes = np.where(np.isin(codes, missing), -1, codes)
     present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
     try:
         present.sort(key=lambda code: labels[code])
     except TypeError:
         present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
-    rank = np.full(len(labels) + 1, -1, dtype=np.intp)
-    rank[present] = np.arange(len(present))
+    if present != list(range(len(labels))):
+        rank = np.full(len(labels) + 1, -1, dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = rank[codes]
     in_order = [labels[code] for code in present]
-    return rank[codes], in_order, [_text(labels[i]) for i in spelt]
+    return codes, in_order, [_text(labels[i]) for i in spelt]
 
 
 def _text(label: Hashable) -> str:

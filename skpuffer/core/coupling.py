@@ -19,6 +19,8 @@ from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 
 # Beyond this number of shifts, `ShiftBound.compressed` groups them in cells.
 _CELLS = 2**15
+# Work on this many atoms at a time stays in a core's cache.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +88,18 @@ class ShiftBound:
         width = (high - low) / _CELLS
         if not width > 0 or not (np.diff(nodes) > 0).all():
             return self
-        place = (shift - low) * (1 / width)
-        cell = place.astype(np.intp)
-        place -= cell
-        # Round-off in `place` (below 1e-11) may not lower the mean.
-        place += 1e-10
-        place *= mass
         # Two more cells: round-off may put the largest shift beyond its node.
-        whole = np.bincount(cell, mass, minlength=_CELLS + 2)
-        upper = np.bincount(cell, place, minlength=_CELLS + 2)
+        whole, upper = np.zeros((2, _CELLS + 2))
+        for start in range(0, len(shift), 4 * _BLOCK):
+            part = slice(start, start + 4 * _BLOCK)
+            place = (shift[part] - low) * (1 / width)
+            cell = place.astype(np.intp)
+            place -= cell
+            # Round-off in `place` (below 1e-11) may not lower the mean.
+            place += 1e-10
+            place *= mass[part]
+            whole += np.bincount(cell, mass[part], minlength=_CELLS + 2)
+            upper += np.bincount(cell, place, minlength=_CELLS + 2)
         merged = whole - upper
         merged[1:] += upper[:-1]
         # What lies beyond the last node belongs to it.
@@ -157,8 +162,14 @@ class Coupling:
     def shift_bound(self) -> ShiftBound:
         """Return the absolute shifts that the coupling moves, rounded upwards."""
         first, second = self.first.support, self.second.support
-        moved = first.take(self.rows, axis=0), second.take(self.columns, axis=0)
-        return ShiftBound(_distance(*moved), self.mass)
+        shifts = np.empty((len(self.mass), first.shape[1]))
+        for start in range(0, len(shifts), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            shifts[part] = _distance(
+                first.take(self.rows[part], axis=0),
+                second.take(self.columns[part], axis=0),
+            )
+        return ShiftBound(shifts, self.mass)
 
 
 def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coupling:

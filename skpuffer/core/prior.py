@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]
 
 _INT64_LIMIT = 2**62
+# Work on this many atoms at a time stays in a core's cache.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,7 @@ class Conditional:
         total = float(n_rows) if weight is None else math.fsum(weight.tolist())
         return cls(values[starts], _without_common_factor(mass), n_rows, total)
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The sum of the integer masses."""
         return int(self.mass.sum())
@@ -172,7 +175,8 @@ def common_masses(
         mass = conditional.mass
         if common > _INT64_LIMIT and mass.dtype != object:
             mass = mass.astype(object)
-        scaled.append(mass * (common // conditional.total))
+        factor = common // conditional.total
+        scaled.append(mass if factor == 1 else mass * factor)
     return scaled[0], scaled[1], common
 
 
@@ -204,19 +208,25 @@ def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
     Exactly zero for a constant column, and the same for every order of the rows.
     """
     total = math.fsum(item.weight for item in conditionals)
-    parts = [
-        (item.support, item.probabilities * (item.weight / total))
-        for item in conditionals
-    ]
-    low = np.min([support.min(axis=0) for support, _ in parts], axis=0)
-    high = np.max([support.max(axis=0) for support, _ in parts], axis=0)
-    # From the midpoint, so that a large offset costs no digits.
-    middle = low + (high - low) / 2
-    mean, variance = np.zeros_like(middle), np.zeros_like(middle)
-    for support, share in parts:
-        mean += np.einsum("i,ij->j", share, support - middle)
-    for support, share in parts:
-        # About the mean: a rare value far away must not vanish in a difference.
-        centred = support - middle - mean
-        variance += np.einsum("i,ij,ij->j", share, centred, centred)
-    return np.where(high > low, np.sqrt(variance), 0.0)
+    # Everything is taken from one row of the data, so that an offset costs no digits.
+    origin = conditionals[0].support[0]
+    seen, mean, scatter = 0.0, np.zeros_like(origin), np.zeros_like(origin)
+    low, high = np.zeros_like(origin), np.zeros_like(origin)
+    for item in conditionals:
+        share = item.weight / total
+        for start in range(0, len(item.mass), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            rows = item.support[part] - origin
+            mass = share * (item.mass[part] / item.total).astype(np.float64)
+            low = np.minimum(low, rows.min(axis=0))
+            high = np.maximum(high, rows.max(axis=0))
+            # Merge the block's moments about its own mean: a rare value far away must
+            # not vanish in a difference.
+            weight = float(mass.sum())
+            centre = rows[0] + np.einsum("i,ij->j", mass, rows - rows[0]) / weight
+            gap = centre - mean
+            scatter = scatter + np.einsum("i,ij->j", mass, (rows - centre) ** 2)
+            scatter = scatter + gap**2 * (seen * weight / (seen + weight))
+            mean = mean + gap * (weight / (seen + weight))
+            seen += weight
+    return np.where(high > low, np.sqrt(scatter / seen), 0.0)
