@@ -30,7 +30,6 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 # Relative accuracy of the root in the logarithm of the scale; the scale itself is
 # then rounded to 20 bits.
 _ROOT_TOLERANCE = 1e-11
-_MAX_DOUBLINGS = 2200
 # Re-solving a joint plan stops when it gains less than this.
 _REFINE_GAIN = 1e-5
 _MAX_REFINEMENTS = 8
@@ -84,7 +83,7 @@ def solve_scale(
     lower = upper
     stride = math.log(2.0)
     if excess(upper) <= 0:
-        for _ in range(_MAX_DOUBLINGS):
+        while True:
             lower = upper - stride
             if lower < -700:
                 return math.exp(upper)
@@ -92,7 +91,7 @@ def solve_scale(
                 break
             upper = lower
     else:
-        for _ in range(_MAX_DOUBLINGS):
+        while True:
             upper = lower + stride
             if upper > 700:
                 raise CalibrationError("no finite scale satisfies the condition")
