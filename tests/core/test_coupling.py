@@ -84,6 +84,15 @@ def test_monotone_plan_of_known_masses():
     assert min(plan.mass.tolist()) > 0
 
 
+def test_many_atoms_are_all_moved():
+    # Equal masses: the sorted values are matched one by one, in blocks or not.
+    first, second = np.random.default_rng(0).normal(size=(2, 70_000)) * [[1.0], [3.0]]
+    bound = couple(conditional(first), conditional(second), np.ones(1)).shift_bound()
+    expected = np.abs(np.sort(first) - np.sort(second))
+    np.testing.assert_allclose(bound.shifts[:, 0], expected, rtol=1e-15)
+    assert (bound.shifts[:, 0] >= expected).all()
+
+
 def test_zero_one_against_one_two():
     # A linear programme for |x - x'| may also give d = (2, 0), which is much worse.
     bound = couple(conditional([0.0, 1.0]), conditional([1.0, 2.0]), np.ones(1))

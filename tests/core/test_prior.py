@@ -172,6 +172,15 @@ def test_the_pooled_spread(values, cut):
     np.testing.assert_allclose(pooled_std(items), expected, atol=1e-13, rtol=1e-12)
 
 
+def test_the_pooled_spread_of_many_rows():
+    rng = np.random.default_rng(0)
+    parts = [1e6 + rng.normal(size=(n, 2)) * [1, 50] for n in (70_000, 40_000)]
+    parts[1] += [3.0, -20.0]
+    found = pooled_std([Conditional.from_rows(part) for part in parts])
+    expected = (np.vstack(parts) - 1e6).std(axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_a_rare_value_far_away_counts():
     # Variance p (1 - p), with a p that is lost when added to one.
     items = [conditional([0.0], [1.0]), conditional([0.0, 1.0], [1.0, 1e-20])]
