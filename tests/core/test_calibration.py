@@ -33,7 +33,7 @@ from skpuffer.core.calibration import _solve as solve_module
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import TransportPlanError
-from skpuffer.core.prior import Conditional, pooled_std
+from skpuffer.core.prior import Conditional, pooled_spread
 
 EACH_LAW = pytest.mark.parametrize("law", LAWS)
 EVERY = pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_offset_and_order_of_the_rows_do_not_matter(law, rule):
 
     def scale(left, right):
         sides = [Conditional.from_rows(rows) for rows in (left, right)]
-        return released(Pair(*sides, pooled_std(sides)), law, rule, budget)
+        return released(Pair(*sides, pooled_spread(sides)[0]), law, rule, budget)
 
     found = scale(first, second)
     np.testing.assert_array_equal(scale(first[::-1], rng.permutation(second)), found)
@@ -384,7 +384,7 @@ def test_offset_and_order_of_the_rows_do_not_matter(law, rule):
     single = [
         Conditional.from_rows(rows.astype(np.float32)) for rows in (first, second)
     ]
-    found32 = released(Pair(*single, pooled_std(single)), law, rule, budget)
+    found32 = released(Pair(*single, pooled_spread(single)), law, rule, budget)
     np.testing.assert_allclose(found32, found, rtol=1e-4)
 
 
@@ -445,7 +445,7 @@ def test_several_columns_need_what_the_best_coupling_needs(law, examples):
     def run(drawn, alpha, epsilon, n_releases):
         budget = Budget(alpha, epsilon, n_releases)
         item = pair(drawn.atoms_a, drawn.atoms_b, masses=(drawn.mass_a, drawn.mass_b))
-        weights = pooled_std([item.first, item.second])
+        weights = pooled_spread([item.first, item.second])[0]
         item = Pair(item.first, item.second, np.where(weights > 0, weights, 1.0))
         found = unit(item, law, "transport", budget)
         if found == 0:
@@ -486,6 +486,18 @@ def test_a_refinement_that_fails_costs_noise_alone(law, monkeypatch):
     assert found == unit(plain, law, "transport", budget)
 
 
+@EACH_LAW
+def test_a_refinement_that_is_worse_is_not_kept(law, monkeypatch):
+    first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
+    item, budget = pair(first, second), Budget(12.0, 0.5)
+    plain = bounded(item.bound.shifts, item.bound.mass)
+    worse = ShiftBound(2 * item.bound.shifts, item.bound.mass)
+    monkeypatch.setattr(solve_module.ShiftRule, "_refined", lambda *_: worse)
+    answer = RULES["transport"]().calibrate(item, LAWS[law](), budget)
+    assert answer.unit == unit(plain, law, "transport", budget)
+    assert answer.witness is not worse
+
+
 def test_very_many_points_are_not_refined(monkeypatch):
     monkeypatch.setattr(solve_module, "EXACT_LIMIT", 5)
     first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
@@ -509,6 +521,7 @@ def test_very_many_shifts(law, rule):
     scale = released(item, law, rule, budget)
     on_grid = exact.bound.on_grid(np.array([step_of(scale[0])]))
     assert chosen.holds(on_grid, LAWS[law](), budget, scale)
+    assert chosen.calibrate(item, LAWS[law](), budget).witness.grouped
     need = chosen.unit_scale(exact.bound, LAWS[law](), budget, np.ones(1))
     assert scale[0] == pytest.approx(need, rel=1e-5)
 
