@@ -146,7 +146,7 @@ class Coupling:
         """
         first_mass, second_mass, total = common_masses(first, second)
         moved = plan.mass
-        if moved.dtype.kind not in "iO" or not moved.min(initial=0) >= 0:
+        if moved.dtype.kind not in "iO" or not moved.min(initial=1) > 0:
             raise TransportPlanError("the transport plan is not of positive integers")
         if total < 2**53:
             # Floats hold these integers, and add them up much faster.
@@ -157,6 +157,8 @@ class Coupling:
                     "the transport plan does not have the marginals of the data"
                 )
         probability = (moved / total).astype(np.float64, copy=False)
+        # No pair is too rare to be charged.
+        np.maximum(probability, np.finfo(float).tiny, out=probability)
         return cls(first, second, plan.rows, plan.columns, probability)
 
     def shift_bound(self) -> ShiftBound:
