@@ -538,6 +538,23 @@ def test_shifts_smaller_than_a_step_are_noised_as_a_step(law, rule):
     assert RULES[rule]().holds(moved, LAWS[law](), Budget(2, 1), scale)
 
 
+def test_every_pair_is_checked_again_on_the_grid():
+    # By the raw shifts the first pair needs a little more noise; by the shifts on the
+    # grid, where tiny ones become a step, the second does.
+    budget, b = Budget(2.0, 0.01), 200 * (1 - 1e-6)
+    far = b / 2 * math.log((math.exp(0.01) - 0.9) / 0.1)
+    items = [bounded([[1.0]]), bounded([[1e-9], [far]], [0.9, 0.1])]
+    rule = RULES["alpha_wasserstein"]()
+    first, second = (rule.calibrate(i, LAWS["laplace"](), budget).unit for i in items)
+    assert second < first
+    for order in (items, items[::-1]):
+        scale = released(order, "laplace", "alpha_wasserstein", budget)
+        assert scale[0] > first * (1 + 1e-5)
+        for item in items:
+            moved = item.bound.on_grid(np.array([step_of(scale[0])]))
+            assert rule.holds(moved, LAWS["laplace"](), budget, scale)
+
+
 def test_a_grid_that_cannot_be_reached():
     # Every shift is a step of 2^-20 σ: at this order that alone is too much.
     with pytest.raises(CalibrationError, match="release grid"):
