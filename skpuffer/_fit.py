@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -18,10 +19,12 @@ from skpuffer.core.calibration import BoundedPair, Pair, calibrate
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
+    CalibrationError,
     ExcessiveNoiseWarning,
     ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
+    TransportPlanError,
     ZeroNoiseWarning,
 )
 
@@ -94,14 +97,19 @@ def fit_scales(
     constant = np.zeros(k, dtype=bool)
     for block in blocks:
         priors = sample.priors(block)
-        std, span = pooled_spread([c for prior in priors for c in prior.conditionals])
+        names = ", ".join(sample.names[j] for j in block)
+        with _naming(names):
+            std, span = pooled_spread(
+                [c for prior in priors for c in prior.conditionals]
+            )
         spread[block], constant[block] = std, span == 0
         if prior_model == "bounded":
             pairs, labels = _bounded_pair(sample, block)
         else:
             weights = _weights(sample, block, std, span, column_weights)
             pairs, labels = _empirical_pairs(priors, weights)
-        answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
+        with _naming(names):
+            answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
@@ -119,6 +127,15 @@ def fit_scales(
     return Fitted(
         scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
     )
+
+
+@contextmanager
+def _naming(names: str) -> Iterator[None]:
+    """Say which columns an error of the calibration speaks of."""
+    try:
+        yield
+    except (CalibrationError, TransportPlanError, ValueError) as error:
+        raise type(error)(f"calibrating {names}: {error}") from error
 
 
 def _weights(
@@ -267,17 +284,21 @@ def warn_about(
         )
     if fitted.unchanged:
         _warn(zero_noise_text(fitted.unchanged), ZeroNoiseWarning)
-    for name, noise, spread in zip(
-        report.columns, report.noise_std, report.column_std, strict=True
-    ):
-        if spread > 0 and noise > _EXCESSIVE * spread:
-            _warn(
-                f"the noise of column {name!r} is {noise / spread:.3g} times its "
-                f"standard deviation ({noise:.4g} against {spread:.4g}): little but "
-                "noise is released; a larger epsilon, a smaller alpha, bounds or fewer "
-                "columns would help",
-                ExcessiveNoiseWarning,
-            )
+    loud = [
+        f"{name!r} is {noise / spread:.3g} times its standard deviation ({noise:.4g} "
+        f"against {spread:.4g})"
+        for name, noise, spread in zip(
+            report.columns, report.noise_std, report.column_std, strict=True
+        )
+        if spread > 0 and noise > _EXCESSIVE * spread
+    ]
+    if loud:
+        _warn(
+            f"the noise of column {'; of column '.join(loud)}: little but noise is "
+            "released; a larger epsilon, a smaller alpha, tighter bounds or fewer "
+            "columns would help",
+            ExcessiveNoiseWarning,
+        )
 
 
 def _warn(text: str, category: type[Warning]) -> None:
@@ -288,7 +309,7 @@ def _warn(text: str, category: type[Warning]) -> None:
 def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
     """Say which columns are released unchanged, and why."""
     why = {
-        "constant": "constant in the fitted data",
+        "constant": "constant in the fitted data, within its bounds if it has any",
         "alike": "the same for every secret pair in the fitted data",
     }
     shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)

@@ -144,7 +144,7 @@ def number(
     """Return a real parameter strictly between two limits."""
     limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
     limits += f" and below {below:g}" if math.isfinite(below) else ""
-    limits += " (inf allowed)" if infinite else ""
+    limits += " (inf allowed)" if infinite else ", finite"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{name}={value!r} must be {limits}")
     value = float(value)
@@ -206,10 +206,11 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
     """
     ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     if isinstance(bounds, Mapping):
-        for name, given in bounds.items():
-            ranges[_position(name, names, "bounds")] = _range(
-                f"bounds[{name!r}]", given
-            )
+        places = [_position(name, names, "bounds") for name in bounds]
+        if len(set(places)) < len(places):
+            raise ParameterError(f"bounds={bounds!r} names a column twice")
+        for place, (name, given) in zip(places, bounds.items(), strict=True):
+            ranges[place] = _range(f"bounds[{name!r}]", given)
     elif bounds is not None:
         ranges[:] = _range("bounds", bounds)
     if all_columns and not np.isfinite(ranges).all():
@@ -241,9 +242,9 @@ def _range(name: str, given: Any) -> tuple[float, float]:
 
 def _position(name: Hashable, names: Sequence[str], parameter: str) -> int:
     """Return where a column stands that is given by name, or by position in an array."""
-    for known in (str(name), f"x{name}") if _is_integer(name) else (name,):
+    for known in (str(name), f"x{name}") if _is_integer(name) else (str(name),):
         if known in names:
-            return list(names).index(str(known))
+            return list(names).index(known)
     raise ParameterError(
         f"{parameter} names {name!r}, which is not a released column "
         f"({', '.join(names)})"

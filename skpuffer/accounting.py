@@ -158,7 +158,7 @@ class Guarantee:
         else:
             subject = f"Each released column alone ({'; '.join(self.columns)})"
         sentences = [
-            f"{subject} is ({number_text(self.alpha)}, {number_text(self.epsilon)})-"
+            f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
             f"Rényi Pufferfish private about {self._secret_text()} "
             f"{self._prior_text()}; {self.law.capitalize()} noise of scale "
             f"{self._scale_text()}, rule {self.rule} ({self.source})."
@@ -264,6 +264,8 @@ def label_text(label: Hashable) -> str:
     """Write a secret value as a reader expects it: 1.0 as 1, a tuple as a / b."""
     if isinstance(label, tuple):
         return " / ".join(label_text(part) for part in label)
+    if isinstance(label, float) and math.isinf(label):
+        return "∞"
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)
@@ -271,8 +273,6 @@ def label_text(label: Hashable) -> str:
 
 def number_text(value: float) -> str:
     """Write a bound in at most six digits, rounded up where it has more."""
-    if math.isinf(value):
-        return "∞"
     short = f"{value:.6g}"
     if float(short) < value:
         exponent = math.floor(math.log10(value)) - 5

@@ -72,6 +72,10 @@ def compare_mechanisms(
             raise ParameterError(
                 f"{name}={parameters[name]!r}: a comparison takes {instead}=[...]"
             )
+    laws, calibrations, scopes = (
+        (given,) if isinstance(given, str) else tuple(given)
+        for given in (laws, calibrations, scopes)
+    )
     fit_arguments = {}
     if "sample_weight" in parameters:
         fit_arguments["sample_weight"] = parameters.pop("sample_weight")
@@ -106,7 +110,10 @@ def compare_mechanisms(
     order = ["law", "scope", "calibration", "column", "scale", "noise_std"]
     order += ["column_std", "noise_to_spread", "guarantee"]
     if not lines:
-        return pd.DataFrame(columns=order)
+        raise ParameterError(
+            f"nothing to compare at alpha={parameters.get('alpha')!r} with laws={laws!r}, "
+            f"calibrations={calibrations!r}, scopes={scopes!r}"
+        )
     return pd.concat(lines, ignore_index=True)[order]
 
 

@@ -53,6 +53,11 @@ class Groups:
 
 def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]:
     """Read labels given beside X: an array, a series or a frame of several columns."""
+    if isinstance(values, str):
+        raise ParameterError(
+            f"fit was given {parameter}={values!r}, which is no list of labels: name a "
+            f"column in the constructor, {parameter}={values!r}"
+        )
     if is_frame(values):
         return take_columns(values, column_names(values), parameter)[:2]
     name = getattr(values, "name", None)

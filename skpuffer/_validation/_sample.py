@@ -10,7 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer._parameters import check_bounds, check_column_weights
-from skpuffer._validation._frames import Dropped, take_columns
+from skpuffer._validation._frames import (
+    Dropped,
+    default_names,
+    is_frame,
+    take_columns,
+)
 from skpuffer._validation._groups import (
     Groups,
     group_rows,
@@ -130,9 +135,9 @@ def read_sample(
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
     remaining = taken.remove_from(X)
-    if remaining is not X and remaining.shape[1] == 0:
+    if np.ndim(remaining) == 2 and np.shape(remaining)[1] == 0:
         raise ParameterError(
-            "X has no column to release beside those that secret and prior name"
+            "X has no column to release, beside those that secret and prior name"
         )
     values = numeric_matrix(estimator, remaining, reset=True)
     released = taken.names_without(remaining, values.shape[1])
@@ -178,6 +183,14 @@ def read_rows(
     """Return X without secret and prior columns, and its validated values."""
     remaining = dropped.remove_from(readable(X))
     values = numeric_matrix(estimator, remaining, reset=False)
+    if not hasattr(estimator, "feature_names_in_") and is_frame(remaining):
+        # scikit-learn compares names of text alone.
+        found = dropped.names_without(remaining, len(names))
+        if found != list(names) and list(names) != default_names(dropped, len(names)):
+            raise ValueError(
+                f"the columns are {', '.join(found)}, and were {', '.join(names)} in "
+                "fit: give the same in the same order"
+            )
     refuse_non_finite(values, names)
     return remaining, values
 

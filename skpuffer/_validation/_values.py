@@ -148,7 +148,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers, one a row") from None
     if weight.ndim != 1:
         raise ValueError(
             f"sample_weight has {weight.ndim} dimensions: give one weight a row (1-D)"
