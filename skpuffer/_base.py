@@ -243,7 +243,7 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         released = self._release(values, seed)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return frame_like(released.astype(given.dtype, copy=False), remaining)
+        return frame_like(released, remaining, given.dtype)
 
     def _release(self, values: np.ndarray, seed: int | None) -> np.ndarray:
         """Add noise to each column, chunk by chunk, on `n_jobs` threads."""

@@ -391,7 +391,7 @@ def test_a_column_that_does_not_exist_is_named_with_a_suggestion(kind):
 def test_repeated_names_are_refused():
     twice = pd.concat([TABLE, TABLE["age"]], axis=1)
     for secret in ("sex", "age"):
-        with pytest.raises(ValueError, match=r"(?s)unique column names.*'age' 2 times"):
+        with pytest.raises(ValueError, match="several columns named age: rename them"):
             RenyiPufferfishLaplace(secret=secret).fit(twice)
 
 

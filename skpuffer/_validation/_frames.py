@@ -108,18 +108,8 @@ def unmasked(values: Any) -> Any:
 
 
 def column_names(X: Any) -> list[Hashable]:
-    """Return the names of a frame's columns, as they are.
-
-    Raises
-    ------
-    ValueError
-        A name stands twice.
-    """
-    names = list(X.columns)
-    if len(set(names)) < len(names):
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
-    return names
+    """Return the names of a frame's columns, as they are."""
+    return list(X.columns)
 
 
 def without_columns(X: Any, names: Sequence[Hashable]) -> Any:
@@ -217,14 +207,14 @@ def _hint(name: Hashable, known: list[Hashable]) -> str:
     return f"its columns are {shown}{', …' if len(known) > 20 else ''}"
 
 
-def frame_like(values: np.ndarray, X: Any) -> Any:
+def frame_like(values: np.ndarray, X: Any, dtype: np.dtype) -> Any:
     """Return released values as a frame of the kind of X, with its index and names.
 
-    A column that came as float32 goes out as float32, every other as float64. Arrays
-    stay arrays.
+    A column that came as float32 goes out as float32, every other as float64. For an
+    array it is an array of `dtype`.
     """
     if not is_frame(X):
-        return values
+        return values.astype(dtype, copy=False)
     frame = nw.from_native(X, eager_only=True)
     narrow = [dtype == nw.Float32 for dtype in frame.schema.values()]
     if isinstance(X, pd.DataFrame):

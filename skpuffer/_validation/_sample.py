@@ -135,7 +135,7 @@ def read_sample(
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
     remaining = taken.remove_from(X)
-    if np.ndim(remaining) == 2 and np.shape(remaining)[1] == 0:
+    if (remaining is not X or is_frame(X)) and remaining.shape[1] == 0:
         raise ParameterError(
             "X has no column to release, beside those that secret and prior name"
         )

@@ -23,6 +23,9 @@ def readable(X: Any) -> Any:
     if issparse(X):
         # scikit-learn has the words for it.
         check_array(X, accept_sparse=False, input_name="X")
+    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
+        twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
+        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
