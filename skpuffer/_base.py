@@ -271,7 +271,10 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
 
     @property
     def noise_covariance_(self) -> np.ndarray:
-        """Covariance of the noise of one release, shape (k, k): it is diagonal."""
+        """Covariance of the noise of one release, shape (k, k): it is diagonal.
+
+        Not that of the error where ``clip_output=True`` or bounds clip.
+        """
         check_is_fitted(self)
         return np.diag(np.square(self.noise_std_))
 

@@ -31,7 +31,7 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 # then rounded to 20 bits.
 _ROOT_TOLERANCE = 1e-11
 # Re-solving a joint plan stops when it gains less than this.
-_REFINE_GAIN = 1e-5
+_REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
 
 

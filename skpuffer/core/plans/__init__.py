@@ -18,7 +18,7 @@ from skpuffer.core.plans._exact import (
     exponential_plan,
     useful_ceiling,
 )
-from skpuffer.core.plans._plan import Plan, TransportPlanError
+from skpuffer.core.plans._plan import Plan, TransportPlanError, monotone_plan
 from skpuffer.core.plans._search import (
     EXACT_LIMIT,
     projected_plan,
@@ -34,6 +34,7 @@ __all__ = [
     "emd_plan",
     "exponential_cost",
     "exponential_plan",
+    "monotone_plan",
     "projected_plan",
     "quadratic_plan",
     "refine_plan",
