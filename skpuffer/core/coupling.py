@@ -158,7 +158,7 @@ class Coupling:
         """Return the absolute shifts that the coupling moves, rounded upwards."""
         first, second = self.first.support, self.second.support
         moved = first.take(self.rows, axis=0), second.take(self.columns, axis=0)
-        return ShiftBound(_distance(*moved), self.mass)
+        return ShiftBound(distance_up(*moved), self.mass)
 
 
 def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coupling:
@@ -236,7 +236,7 @@ def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
     return sums
 
 
-def _distance(first: Any, second: Any) -> FloatArray:
+def distance_up(first: Any, second: Any) -> FloatArray:
     """Return |first − second|, one rounding error up where it is not exact."""
     difference = first - second
     inexact = (first - difference != second) | (second + difference != first)
