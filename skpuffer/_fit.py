@@ -11,14 +11,21 @@ from importlib.metadata import version
 import numpy as np
 
 from skpuffer._parameters import Settings
+from skpuffer._prior_models import (
+    bounded_pair,
+    empirical_pairs,
+    group_text,
+    pairs_of,
+    population_pairs,
+    refuse_unserved,
+)
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee, label_text
-from skpuffer.core.calibration import BoundedPair, Pair, calibrate
-from skpuffer.core.coupling import ShiftBound
+from skpuffer.core import gaussian_model
+from skpuffer.core.calibration import calibrate
 from skpuffer.core.prior import Prior, pooled_std
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
-    ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
     ZeroNoiseWarning,
@@ -26,6 +33,14 @@ from skpuffer.exceptions import (
 
 # Noise this many times the spread of its column gets a warning.
 _EXCESSIVE = 3.0
+_FEW_ROWS = {
+    "empirical": "the promise holds for the fitted prior, and so few rows say little "
+    "about others",
+    "population": "so few rows say little about the population, and the noise covers "
+    "all that they leave open",
+    "gaussian": "the promise holds for the fitted means and variances, and so few rows "
+    "say little about others",
+}
 _PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
 
 
@@ -67,7 +82,7 @@ def fit_scales(
     sample : Sample
     settings : Settings
     scope : {"joint", "column"}
-    prior_model : {"empirical", "bounded"}
+    prior_model : {"empirical", "population", "gaussian", "bounded"}
     column_weights : {"std", "range"}
         Used where the sample carries no weights of its own.
 
@@ -78,11 +93,13 @@ def fit_scales(
     Raises
     ------
     ParameterError
-        No secret pair occurs under any prior.
+        No secret pair occurs under any prior, or the prior model cannot serve the
+        sample.
     CalibrationError, TransportPlanError
         No scale could be confirmed.
     """
     k = len(sample.names)
+    refuse_unserved(sample, scope, prior_model)
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
     for block in blocks:
@@ -90,18 +107,29 @@ def fit_scales(
         skipped = _skipped(sample, priors)
         spread[block] = pooled_std([c for prior in priors for c in prior.conditionals])
         weights = _weights(sample, block, spread[block], prior_model, column_weights)
-        if prior_model == "bounded":
-            pairs, labels = _bounded_pair(sample, block, weights)
+        if prior_model == "gaussian":
+            moments, labels = pairs_of(priors)
+            answer = gaussian_model.gaussian_scale(moments, settings.budget)
         else:
-            pairs, labels = _empirical_pairs(priors, weights)
-        if not weights.any():
-            continue
-        answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
+            if prior_model == "bounded":
+                pairs, labels = bounded_pair(sample.ranges[block], weights)
+            elif prior_model == "population":
+                assert settings.confidence is not None
+                error = (1 - settings.confidence) / len(blocks)
+                limits = sample.ranges[block[0]]
+                pairs, labels = population_pairs(
+                    priors, weights, limits, settings, error
+                )
+            else:
+                pairs, labels = empirical_pairs(priors, weights)
+            if not weights.any():
+                continue
+            answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
     sizes = {
-        _text(prior.label, secret): conditional.n_rows
+        group_text(prior.label, secret): conditional.n_rows
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
     }
@@ -128,38 +156,10 @@ def _weights(
         return np.where(spread > 0, spread, span)
     else:
         weights = spread
+    if prior_model in ("bounded", "population"):
+        return weights
     # Under the fitted prior a constant column moves nothing and needs no noise.
-    return weights if prior_model == "bounded" else np.where(spread > 0, weights, 0.0)
-
-
-def _empirical_pairs(
-    priors: list[Prior], weights: np.ndarray
-) -> tuple[list[Pair], list[str]]:
-    pairs, labels = [], []
-    for prior in priors:
-        for i, j in prior.pairs:
-            first, second = prior.conditionals[i], prior.conditionals[j]
-            pairs.append(Pair(first, second, weights))
-            text = f"{label_text(prior.secrets[i])} – {label_text(prior.secrets[j])}"
-            labels.append(_text(prior.label, text))
-    if not pairs:
-        raise ParameterError(
-            "no secret pair occurs under any prior: every value of the prior column has "
-            "at most one value of the secret"
-        )
-    return pairs, labels
-
-
-def _bounded_pair(
-    sample: Sample, block: list[int], weights: np.ndarray
-) -> tuple[list[BoundedPair], list[str]]:
-    """No prior on the ranges moves a row further than all ranges at once."""
-    low, high = sample.ranges[block].T
-    span = np.where(
-        low + (high - low) == high, high - low, np.nextafter(high - low, np.inf)
-    )
-    bound = ShiftBound(span[np.newaxis, :], np.ones(1))
-    return [BoundedPair(bound, weights)], ["any"]
+    return np.where(spread > 0, weights, 0.0)
 
 
 def _skipped(
@@ -173,11 +173,6 @@ def _skipped(
     )
 
 
-def _text(prior: Hashable, secret: Hashable) -> str:
-    shown = label_text(secret)
-    return shown if prior is None else f"{label_text(prior)}: {shown}"
-
-
 def make_guarantee(
     sample: Sample, settings: Settings, fitted: Fitted, *, scope: str, prior_model: str
 ) -> Guarantee:
@@ -185,14 +180,17 @@ def make_guarantee(
     ranges = None
     if np.isfinite(sample.ranges).all():
         ranges = tuple((low, high) for low, high in sample.ranges.tolist())
+    rule, source = settings.rule.name, settings.rule.source
+    if prior_model == "gaussian":
+        rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     return Guarantee(
         alpha=settings.budget.alpha,
         epsilon=settings.budget.epsilon,
         law=settings.law.name,
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
-        rule=settings.rule.name,
-        source=settings.rule.source,
+        rule=rule,
+        source=source,
         secret=sample.secret.names,
         pairs=tuple(sample.pairs),
         prior_model=prior_model,
@@ -203,6 +201,7 @@ def make_guarantee(
         n_releases=settings.budget.n_releases,
         group_sizes=fitted.group_sizes,
         target=settings.target,
+        confidence=settings.confidence,
         versions=dict(_versions()),
     )
 
@@ -226,17 +225,16 @@ def warn_about(
         for group, size in fitted.group_sizes.items()
         if size < min_group_size
     ]
-    if small and prior_model == "empirical":
+    if small and prior_model != "bounded":
         warnings.warn(
             f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
-            "the promise holds for the fitted prior, and so few rows say little about "
-            "others",
+            f"{_FEW_ROWS[prior_model]}",
             SmallGroupWarning,
             stacklevel=4,
         )
-    if fitted.skipped and prior_model == "empirical":
+    if fitted.skipped and prior_model != "bounded":
         shown = [
-            _text(prior, f"{label_text(first)} – {label_text(second)}")
+            group_text(prior, f"{label_text(first)} – {label_text(second)}")
             for prior, first, second in fitted.skipped
         ]
         warnings.warn(
@@ -250,8 +248,9 @@ def warn_about(
         if not scale
     ]
     if still:
+        alike = "model" if prior_model == "gaussian" else "alike"
         reasons = [
-            "constant" if not fitted.spread[sample.names.index(name)] else "alike"
+            "constant" if not fitted.spread[sample.names.index(name)] else alike
             for name in still
         ]
         warnings.warn(zero_noise_text(still, reasons), ZeroNoiseWarning, stacklevel=4)
@@ -272,6 +271,7 @@ def zero_noise_text(names: list[str], reasons: list[str] | None = None) -> str:
     why = {
         "constant": "constant in the fitted data",
         "alike": "the same for every secret pair in the fitted data",
+        "model": "close enough for every secret pair under the fitted Gaussian model",
     }
     shown = [repr(name) for name in names]
     if reasons is not None:

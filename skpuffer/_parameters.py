@@ -16,7 +16,7 @@ from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
 
-PRIOR_MODELS = ("empirical", "bounded")
+PRIOR_MODELS = ("empirical", "population", "gaussian", "bounded")
 SCOPES = ("joint", "column")
 
 
@@ -32,12 +32,15 @@ class Settings:
         The Rényi pair in force.
     target : tuple of (epsilon, delta), or None
         The (ε, δ) promise asked for.
+    confidence : float or None
+        Of a promise for the population; None for the other prior models.
     """
 
     law: NoiseLaw
     rule: CalibrationRule
     budget: Budget
     target: tuple[float, float] | None
+    confidence: float | None = None
 
 
 def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
@@ -70,17 +73,19 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
                 f"{epsilon - budget:.4g} at this order; raise alpha, epsilon or delta"
             )
         epsilon = budget
+    prior_model = choice("prior_model", params["prior_model"], PRIOR_MODELS)
+    _check_prior_model(prior_model, params["calibration"], law_name)
     rule = choice("calibration", params["calibration"], tuple(RULES))
-    choice("prior_model", params["prior_model"], PRIOR_MODELS)
     choice("scope", params["scope"], SCOPES)
     choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
-    number("confidence", params["confidence"], above=0.0, below=1.0)
+    confidence = number("confidence", params["confidence"], above=0.0, below=1.0)
     integer("min_group_size", params["min_group_size"], least=1)
     for name in ("secret_from_y", "clip_output"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise ParameterError(f"{name}={params[name]!r} must be True or False")
     for name in ("clip_output", "prior_model"):
-        if params[name] in (True, "bounded") and params["bounds"] is None:
+        needed = params[name] in (True, "bounded", "population")
+        if needed and params["bounds"] is None:
             raise ParameterError(
                 f"{name}={params[name]!r} needs bounds=(low, high), publicly known "
                 "limits that do not come from the data"
@@ -97,7 +102,33 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
             f"n_jobs={params['n_jobs']!r} must be None or a non-zero integer"
         )
     integer("verbose", params["verbose"], least=0, booleans=True)
-    return Settings(law, RULES[rule](), Budget(alpha, epsilon, n_releases), target)
+    return Settings(
+        law,
+        RULES[rule](),
+        Budget(alpha, epsilon, n_releases),
+        target,
+        confidence if prior_model == "population" else None,
+    )
+
+
+def _check_prior_model(prior_model: str, calibration: Any, law_name: str) -> None:
+    """Refuse rules and laws that a prior model does not go with."""
+    # By name: an exact rule may not be there to be chosen.
+    if prior_model == "population" and calibration == "exact":
+        raise ParameterError(
+            "calibration='exact' is right for exactly the fitted prior and promises "
+            "nothing for a population: choose 'transport'"
+        )
+    if prior_model == "gaussian" and law_name != "gaussian":
+        raise ParameterError(
+            f"prior_model='gaussian' has a closed form for Gaussian noise only, not for "
+            f"{law_name} noise: use RenyiPufferfishGaussian"
+        )
+    if prior_model == "gaussian" and calibration != "transport":
+        raise ParameterError(
+            f"calibration={calibration!r} has no effect with prior_model='gaussian', "
+            "whose divergence is known: leave it at 'transport'"
+        )
 
 
 def check_seed(random_state: Any) -> int | None:

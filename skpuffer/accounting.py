@@ -46,7 +46,7 @@ class Guarantee:
     pairs : tuple of (label, label)
         The secret values that must not be told apart; others are not covered.
     prior_model : str
-        "empirical" or "bounded".
+        "empirical", "population", "gaussian" or "bounded".
     priors : tuple
         The values of the prior column; empty where there is a single prior.
     skipped : tuple of (prior, label, label)
@@ -138,20 +138,36 @@ class Guarantee:
         return f"{', '.join(self.secret)} ({shown})"
 
     def _scope_of_prior(self) -> str:
-        if self.prior_model == "bounded" and self.bounds is not None:
-            ranges = _listed(
-                [
-                    f"{column} in [{low:g}, {high:g}]"
-                    for column, (low, high) in zip(
-                        self.columns, self.bounds, strict=True
-                    )
-                ]
-            )
-            return f"for every prior on the declared bounds ({ranges})"
+        if self.prior_model == "bounded":
+            return f"for every prior on the declared bounds ({self._ranges()})"
+        each = ""
         if self.priors:
             shown = _listed([label_text(label) for label in self.priors])
-            return f"for each of the {len(self.priors)} fitted priors ({shown})"
-        return "for the fitted prior"
+            each = f"for each of the {len(self.priors)} fitted priors ({shown})"
+        if self.confidence is not None:
+            each = each.replace("fitted priors", "populations")
+            return (
+                f"{each or 'for the population'}, with confidence "
+                f"{100 * self.confidence:.6g} % over the sample, for rows outside it "
+                f"on the declared bounds ({self._ranges()})"
+            )
+        if self.prior_model == "gaussian":
+            one = "the column" if len(self.columns) == 1 else "each column"
+            return (
+                f"{each}{', ' if each else ''}if {one} is Gaussian given "
+                f"{', '.join(self.secret)}, with the fitted means and variances"
+            )
+        return each or "for the fitted prior"
+
+    def _ranges(self) -> str:
+        return _listed(
+            [
+                f"{column} in [{low:g}, {high:g}]"
+                for column, (low, high) in zip(
+                    self.columns, self.bounds or (), strict=False
+                )
+            ]
+        )
 
     def _scales(self) -> str:
         return _listed(

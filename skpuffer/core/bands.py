@@ -153,7 +153,7 @@ def population_bound(
         sizes = first.n_rows, second.n_rows
         return tightened(cells, sample, sizes, span=high - low, error=beta_pair)
     shifts, cell = np.unique(cells.distance, return_inverse=True)
-    mass: FloatArray = np.bincount(cell, cells.mass)
+    mass = np.bincount(cell, cells.mass).astype(np.float64, copy=False)
     return ShiftBound(shifts[:, np.newaxis], mass)
 
 

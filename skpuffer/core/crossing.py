@@ -87,8 +87,8 @@ def rank_bounds(n: int, error: float) -> RankBounds:
     def at(factor: float) -> RankBounds:
         down = np.minimum(factor * lower_weight, 0.5)
         up = np.minimum(factor * upper_weight, 0.5)
-        lower: FloatArray = betaincinv(ranks, from_top, down)
-        upper: FloatArray = 1 - betaincinv(from_top, ranks, up)
+        lower = np.asarray(betaincinv(ranks, from_top, down), dtype=np.float64)
+        upper = 1 - np.asarray(betaincinv(from_top, ranks, up), dtype=np.float64)
         # Nothing more fails: U_(i) is at least U_(j) for j < i.
         lower = np.maximum.accumulate(lower)
         upper = np.minimum.accumulate(upper[::-1])[::-1]
