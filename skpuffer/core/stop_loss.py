@@ -42,7 +42,7 @@ from skpuffer.core.prior import FloatArray
 _THRESHOLDS = np.append(0.0, np.exp2(np.arange(-7.0, 0.0)))
 # No shift of a bound is zero, so that one grid step more may be added to each.
 _SMALLEST = 2.0**-40
-_ROUND_OFF = 1e-12
+_ROUND_OFF = 1e-11
 
 
 class Cells(NamedTuple):
@@ -118,9 +118,9 @@ def _deviation(
         for n, lower, upper in zip(sizes, cells.lower, cells.upper, strict=True)
     ]
 
-    # Any multiplier gives a bound; these are dense enough to find the least.
+    # Any multiplier gives a bound; these are dense enough to find nearly the least.
     span = max(length / n for n, _, length in parts)
-    multiplier = np.exp2(np.linspace(-40, 6, 1000)) / span
+    multiplier = np.exp2(np.linspace(-24, 6, 300)) / span
     exponent = np.full_like(multiplier, log_error)
     for n, variance, length in parts:
         if length > 0:
@@ -150,26 +150,22 @@ def _spread(
 
 
 def _mean_excess(shifts: FloatArray, mass: FloatArray, knots: FloatArray) -> FloatArray:
-    """Return E (shift − knot)⁺ at increasing knots."""
+    """Return E (shift − knot)⁺ at increasing knots, which hold all greater shifts."""
     order = np.argsort(shifts)
-    shifts, mass = shifts[order], mass[order]
-    start = np.searchsorted(shifts, knots, side="right")
-    # From the top, so that small sums keep their digits.
-    moment = np.append(np.cumsum((mass * shifts)[::-1])[::-1], 0.0)[start]
-    beyond = np.append(np.cumsum(mass[::-1])[::-1], 0.0)[start]
-    excess: FloatArray = np.maximum(moment - knots * beyond, 0.0) * (1 + _ROUND_OFF)
+    tails = np.append(np.cumsum(mass[order][::-1])[::-1], 0.0)
+    beyond = tails[np.searchsorted(shifts[order], knots, side="right")]
+    # A sum of positive terms from the top: small values keep their digits.
+    rise = (beyond[:-1] * np.diff(knots))[::-1]
+    excess: FloatArray = np.append(np.cumsum(rise)[::-1], 0.0) * (1 + _ROUND_OFF)
     return excess
 
 
 def _distribution(knots: FloatArray, excess: FloatArray) -> ShiftBound:
     """Return a distribution whose mean excess is at least the convex envelope."""
-    # Slopes are at least −1.
-    excess = np.minimum.accumulate((excess + knots)[::-1])[::-1] - knots
-    hull: list[int] = []
-    for i in range(len(knots)):
-        while len(hull) > 1 and _above(knots, excess, hull[-2], hull[-1], i):
-            hull.pop()
-        hull.append(i)
+    # Slopes are at least −1; the last term is above the round-off of this line.
+    steepest = np.minimum.accumulate((excess + knots)[::-1])[::-1] - knots
+    excess = np.minimum(excess, steepest + 2**-50 * (excess + knots))
+    hull = _convex_hull(knots.tolist(), excess.tolist())
     knots, excess = knots[hull], excess[hull]
     slopes = np.diff(excess) / np.diff(knots)
     mass = np.diff(np.clip(slopes, -1.0, 0.0), prepend=-1.0, append=0.0)
@@ -181,6 +177,14 @@ def _distribution(knots: FloatArray, excess: FloatArray) -> ShiftBound:
     return ShiftBound(knots[:, np.newaxis], mass, grouped=True)
 
 
-def _above(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> bool:
-    """Whether point b lies on or above the chord from a to c."""
-    return bool((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
+def _convex_hull(x: list[float], y: list[float]) -> list[int]:
+    """Return the positions of the points on the lower convex hull, x increasing."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        while len(hull) > 1:
+            a, b = hull[-2:]
+            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return hull
