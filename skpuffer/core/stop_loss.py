@@ -174,7 +174,8 @@ def _distribution(knots: FloatArray, excess: FloatArray) -> ShiftBound:
     reached = _mean_excess(knots, mass, knots)[:-1]
     short = np.max(excess[:-1] / reached, initial=1.0)
     mass *= float(short) * (1 + 3 * _ROUND_OFF)
-    return ShiftBound(knots[:, np.newaxis], mass, grouped=True)
+    kept = mass > 0
+    return ShiftBound(knots[kept, np.newaxis], mass[kept], grouped=True)
 
 
 def _convex_hull(x: list[float], y: list[float]) -> list[int]:
