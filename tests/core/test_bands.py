@@ -1,5 +1,6 @@
 """Bands of populations: what they claim, at the ends, with ties and on the grid."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -169,3 +170,16 @@ def test_levels_at_the_ends_of_the_unit_interval():
     cells = cells_of(band, band)
     assert cells.mass.tolist() == [np.nextafter(1.0, 1.0)]
     assert cells.distance.tolist() == [9.0]
+
+
+def test_no_cell_loses_mass():
+    rng = np.random.default_rng(4)
+    groups = [conditional(rng.random(n)) for n in (40, 57)]
+    made = [quantile_band(g, low=0, high=1, error=0.05) for g in groups]
+    cells = cells_of(*made)
+    levels = {1.0}.union(*(band[k].tolist() for band in made for k in (0, 2)))
+    ends = [Fraction(0), *map(Fraction, sorted(levels))]
+    widths = [b - a for a, b in itertools.pairwise(ends)]
+    assert len(widths) == len(cells.mass)
+    for width, mass in zip(widths, cells.mass.tolist(), strict=True):
+        assert width <= Fraction(mass) <= width * (1 + Fraction(1, 2**51))

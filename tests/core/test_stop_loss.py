@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -197,3 +198,50 @@ def test_thresholds_beyond_every_shift_are_of_no_use():
     bound = tightened(cells, sample, (3, 3), span=1000.0, error=0.05)
     assert bound.shifts.max() == 1.0
     assert mean_excess(bound, 0.0) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_a_variance_counts_what_the_bands_leave_open():
+    # The truth may be low where it is low anyway, and high where it is high.
+    lower, upper = np.arange(100.0), np.arange(100.0) + 30
+    truth = np.where(np.arange(100) < 50, lower, upper)
+    mass = np.full(100, 0.01)
+    variance, length = stop_loss._spread(lower, upper, mass, np.ones(100, dtype=bool))
+    assert variance >= truth.var() > ((lower + upper) / 2).var()
+    assert variance == pytest.approx(truth.var(), rel=1e-6)
+    assert length == pytest.approx(129)
+
+
+def test_the_thresholds_share_the_error(monkeypatch):
+    spent = []
+    honest = stop_loss._deviation
+
+    def record(cells, sizes, threshold, log_error):
+        spent.append((threshold, math.exp(-log_error)))
+        return honest(cells, sizes, threshold, log_error)
+
+    monkeypatch.setattr(stop_loss, "_deviation", record)
+    bounds_of(np.random.default_rng(0), 300)
+    thresholds = [threshold for threshold, _ in spent]
+    assert len(set(thresholds)) == len(spent) > 5
+    assert set(thresholds) <= set(8.0 * stop_loss._THRESHOLDS)
+    assert sum(error for _, error in spent) <= 0.05 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_round_off_never_lowers_a_mean_excess(seed):
+    # In fractions: what the floats of the bound mean, against what it was made from.
+    rng = np.random.default_rng(seed)
+    knots = np.sort(rng.random(150)) * 80
+    mass = rng.dirichlet(np.full(150, 0.3))
+    excess = stop_loss._mean_excess(knots, mass, knots)
+    bound = stop_loss._distribution(knots, excess)
+    atoms = [
+        (Fraction(shift), Fraction(share))
+        for shift, share in zip(
+            bound.shifts[:, 0].tolist(), bound.mass.tolist(), strict=True
+        )
+    ]
+    for knot, wanted in zip(knots.tolist(), excess.tolist(), strict=True):
+        reached = sum(m * max(s - Fraction(knot), Fraction(0)) for s, m in atoms)
+        assert reached >= Fraction(wanted)
+    assert bound.mass.sum() == pytest.approx(1, abs=1e-6)
