@@ -1,4 +1,4 @@
-"""Promises for the population and for a Gaussian model, from fit to guarantee."""
+"""Promises for the population, from simulated truths to the guarantee."""
 
 import itertools
 import math
@@ -23,7 +23,6 @@ from skpuffer.exceptions import (
     ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
-    ZeroNoiseWarning,
 )
 
 LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
@@ -272,93 +271,17 @@ def test_no_pair_under_any_prior():
             noise.fit(frame.assign(site=frame["sex"]))
 
 
-# --- the Gaussian model -------------------------------------------------------------
-
-
-def test_the_gaussian_guarantee_names_the_model():
-    frame = people()[["age", "sex"]]
-    model = RenyiPufferfishGaussian(epsilon=0.05, secret="sex", prior_model="gaussian")
-    noise = model.fit(frame)
-    text = str(noise.guarantee_)
-    assert (
-        "if the column is Gaussian given sex, with the fitted means and variances;"
-        in text
-    )
-    assert "rule gaussian_model (Rényi divergence of two Gaussians" in text
-    # Less than the sample needs: it assumes more.
-    plain = RenyiPufferfishGaussian(epsilon=0.05, secret="sex").fit(frame)
-    assert 0 < noise.scale_[0] < plain.scale_[0]
-
-
-@quiet
-def test_the_gaussian_model_by_columns_and_priors():
-    frame = people().assign(site=np.arange(600) % 2)
-    noise = RenyiPufferfishGaussian(
-        epsilon=0.01, secret="sex", prior="site", prior_model="gaussian", scope="column"
-    ).fit(frame)
-    assert (
-        "for each of the 2 fitted priors (0, 1), if each column is Gaussian given sex"
-        in str(noise.guarantee_)
-    )
-    for position, column in enumerate(("age", "bmi")):
-        alone = [
-            RenyiPufferfishGaussian(
-                epsilon=0.01, secret="sex", prior_model="gaussian"
-            ).fit(frame.loc[frame["site"] == site, [column, "sex"]])
-            for site in (0, 1)
-        ]
-        assert noise.scale_[position] == max(a.scale_[0] for a in alone)
-        assert noise.report_.worst_pair[position].endswith("F – M")
-
-
-def test_the_gaussian_model_says_when_it_adds_nothing():
-    frame = people()[["age", "sex"]]
-    noise = RenyiPufferfishGaussian(epsilon=1, secret="sex", prior_model="gaussian")
-    with pytest.warns(ZeroNoiseWarning, match="under the fitted Gaussian model"):
-        noise.fit(frame)
-    with pytest.warns(ZeroNoiseWarning):
-        noise.transform(frame)
-
-
-def test_few_rows_are_named_for_the_gaussian_model():
-    frame = pd.DataFrame({"age": [30.0, 40, 50, 60], "sex": list("FMFM")})
-    noise = RenyiPufferfishGaussian(epsilon=9, secret="sex", prior_model="gaussian")
-    with (
-        pytest.warns(SmallGroupWarning, match="fitted means and variances"),
-        pytest.warns(ZeroNoiseWarning),
-    ):
-        noise.fit(frame)
-
-
-@pytest.mark.parametrize(
-    ("law", "parameters", "message"),
-    [
-        (RenyiPufferfishLaplace, {}, "Gaussian noise only.*RenyiPufferfishGaussian"),
-        (RenyiPufferfishGaussian, {"calibration": "w_inf"}, "'w_inf' has no effect"),
-        (RenyiPufferfishGaussian, {}, "one column at a time and X has 2"),
-    ],
-)
-def test_what_a_gaussian_model_does_not_go_with(law, parameters, message):
-    noise = law(secret="sex", prior_model="gaussian", **parameters)
-    with pytest.raises(ParameterError, match=message):
-        noise.fit(people())
-
-
 # --- the comparison -----------------------------------------------------------------
 
 
 def test_the_comparison_leaves_out_what_does_not_go_together():
-    frame = people()[["age", "sex"]]
-    shared_options = {"secret": "sex", "bounds": (0, 100), "epsilon": 0.2}
-    table = compare_mechanisms(frame, prior_model="gaussian", **shared_options)
-    assert table[["law", "calibration"]].to_numpy().tolist() == [
-        ["gaussian", "transport"]
-    ]
     table = compare_mechanisms(
-        frame,
+        people()[["age", "sex"]],
+        secret="sex",
+        bounds=(0, 100),
+        epsilon=0.2,
         prior_model="population",
         calibrations=("transport", "exact", "w_inf"),
-        **shared_options,
     )
     assert table["calibration"].tolist() == ["transport", "w_inf"] * 2
     assert (table["scale"] > 0).all()
