@@ -107,7 +107,7 @@ def uci() -> None:
             [Pair(*groups, UNIT)],
             [bounded_by(*(published_band(g, **span) for g in groups))],
             [bounded_by(*(quantile_band(g, **span) for g in groups))],
-            population_pairs([prior], UNIT, limits, TRANSPORT, ERROR)[0],
+            population_pairs([prior], limits, TRANSPORT, ERROR)[0],
         ]
         scales = [
             calibrate(pairs, TRANSPORT.law, TRANSPORT.rule, BUDGET).scale[0]

@@ -6,11 +6,8 @@ run: 1 is numpy's own speed. The goals are 0.4 for Laplace and 0.1 for the Gauss
 
 from __future__ import annotations
 
-import time
-import tracemalloc
-from collections.abc import Callable
-
 import numpy as np
+from timing import in_turns, peak_bytes
 
 from skpuffer.core.sampling import (
     SeededBits,
@@ -36,7 +33,7 @@ def measure(size: int = 1_000_000, repeats: int = 7) -> list[dict[str, object]]:
             def release(sampler=sampler, source=source):  # type: ignore[no-untyped-def]
                 return release_on_grid(values, 1.5, sampler, source)
 
-            seconds, reference = _interleaved(release, unsafe, repeats)
+            seconds, reference = in_turns(release, unsafe, repeats)
             rows.append(
                 {
                     "law": law,
@@ -45,32 +42,10 @@ def measure(size: int = 1_000_000, repeats: int = 7) -> list[dict[str, object]]:
                     "numpy_million_per_second": size / reference / 1e6,
                     "ratio": reference / seconds,
                     "goal": goal,
-                    "peak_memory_over_input": 1 + _peak(release) / values.nbytes,
+                    "peak_memory_over_input": 1 + peak_bytes(release) / values.nbytes,
                 }
             )
     return rows
-
-
-def _interleaved(
-    first: Callable[[], object], second: Callable[[], object], repeats: int
-) -> tuple[float, float]:
-    """Return the best time of each, taken in turns so that load hits both."""
-    best = [float("inf"), float("inf")]
-    for _ in range(repeats):
-        for i, run in enumerate((first, second)):
-            start = time.perf_counter()
-            run()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best[0], best[1]
-
-
-def _peak(run: Callable[[], object]) -> int:
-    """Return the peak of bytes allocated during a run."""
-    tracemalloc.start()
-    run()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
 
 
 def main() -> None:

@@ -11,19 +11,20 @@ from importlib.metadata import version
 import numpy as np
 
 from skpuffer._parameters import Settings
+from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
     bounded_pair,
     empirical_pairs,
-    group_text,
     pairs_of,
     population_pairs,
-    refuse_unserved,
 )
+from skpuffer._report import ReleaseReport
+from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
-from skpuffer.accounting import Guarantee, label_text
+from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
 from skpuffer.core.calibration import calibrate
-from skpuffer.core.prior import Prior, pooled_std
+from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
     SkippedPairWarning,
@@ -33,6 +34,8 @@ from skpuffer.exceptions import (
 
 # Noise this many times the spread of its column gets a warning.
 _EXCESSIVE = 3.0
+# A column's scale is in proportion to at least this part of its span.
+_LEAST_SPREAD = 1e-9
 _FEW_ROWS = {
     "empirical": "the promise holds for the fitted prior, and so few rows say little "
     "about others",
@@ -54,7 +57,10 @@ class Fitted:
         Noise scale and standard deviation of each column.
     worst_pair : tuple of str
         The pair that decides each column's scale.
-    group_sizes : dict
+    unchanged : tuple of (column, reason)
+        Columns that need no noise: "constant", "alike" for every pair, or close
+        enough under a "model".
+    group_sizes : tuple of (prior, label, rows)
         Rows of each secret value (under each prior).
     skipped : tuple of (prior, label, label)
         Pairs that do not occur under a prior.
@@ -63,7 +69,8 @@ class Fitted:
     scale: np.ndarray
     spread: np.ndarray
     worst_pair: tuple[str, ...]
-    group_sizes: dict[str, int]
+    unchanged: tuple[tuple[str, str], ...]
+    group_sizes: tuple[tuple[Hashable, Hashable, int], ...]
     skipped: tuple[tuple[Hashable, Hashable, Hashable], ...]
 
 
@@ -99,67 +106,75 @@ def fit_scales(
         No scale could be confirmed.
     """
     k = len(sample.names)
-    refuse_unserved(sample, scope, prior_model)
+    refuse_sample(
+        sample.names,
+        weighted=sample.weight is not None,
+        scope=scope,
+        prior_model=prior_model,
+    )
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
+    constant = np.zeros(k, dtype=bool)
     for block in blocks:
         priors = sample.priors(block)
-        skipped = _skipped(sample, priors)
-        spread[block] = pooled_std([c for prior in priors for c in prior.conditionals])
-        weights = _weights(sample, block, spread[block], prior_model, column_weights)
+        std, span = pooled_spread([c for prior in priors for c in prior.conditionals])
+        spread[block], constant[block] = std, span == 0
         if prior_model == "gaussian":
             moments, labels = pairs_of(priors)
             answer = gaussian_model.gaussian_scale(moments, settings.budget)
         else:
             if prior_model == "bounded":
-                pairs, labels = bounded_pair(sample.ranges[block], weights)
+                pairs, labels = bounded_pair(sample, block)
             elif prior_model == "population":
                 assert settings.confidence is not None
                 error = (1 - settings.confidence) / len(blocks)
                 limits = sample.ranges[block[0]]
-                pairs, labels = population_pairs(
-                    priors, weights, limits, settings, error
-                )
+                pairs, labels = population_pairs(priors, limits, settings, error)
             else:
+                weights = _weights(sample, block, std, span, column_weights)
                 pairs, labels = empirical_pairs(priors, weights)
-            if not weights.any():
-                continue
             answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
-    sizes = {
-        group_text(prior.label, secret): conditional.n_rows
+    # Which rows there are depends on no column: the last block's priors tell.
+    sizes = tuple(
+        (prior.label, secret, conditional.n_rows)
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
-    }
-    return Fitted(scale, spread, tuple(worst), sizes, skipped)
+    )
+    alike = "model" if prior_model == "gaussian" else "alike"
+    unchanged = tuple(
+        (name, "constant" if still else alike)
+        for name, b, still in zip(sample.names, scale, constant, strict=True)
+        if b == 0
+    )
+    return Fitted(
+        scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
+    )
 
 
 def _weights(
     sample: Sample,
     block: list[int],
-    spread: np.ndarray,
-    prior_model: str,
+    std: np.ndarray,
+    span: np.ndarray,
     column_weights: str,
 ) -> np.ndarray:
-    """Return the units of the columns' scales; zero for a constant column."""
-    span = np.diff(sample.ranges[block], axis=1)[:, 0]
+    """Return the units of the columns' scales under the fitted prior.
+
+    A constant column moves nothing, needs no noise and has weight zero; no other
+    has, however small its spread.
+    """
     if len(block) == 1:
-        weights = np.ones(1)
-    elif sample.column_weights is not None:
+        return np.ones(1)
+    if sample.column_weights is not None:
         weights = sample.column_weights[block]
     elif column_weights == "range":
-        weights = span
-    elif prior_model == "bounded":
-        # Constant in the sample is not constant under every prior.
-        return np.where(spread > 0, spread, span)
+        weights = np.diff(sample.ranges[block], axis=1)[:, 0]
     else:
-        weights = spread
-    if prior_model in ("bounded", "population"):
-        return weights
-    # Under the fitted prior a constant column moves nothing and needs no noise.
-    return np.where(spread > 0, weights, 0.0)
+        weights = np.maximum(std, _LEAST_SPREAD * span)
+    return np.where(span > 0, weights, 0.0)
 
 
 def _skipped(
@@ -174,13 +189,22 @@ def _skipped(
 
 
 def make_guarantee(
-    sample: Sample, settings: Settings, fitted: Fitted, *, scope: str, prior_model: str
+    sample: Sample,
+    settings: Settings,
+    fitted: Fitted,
+    *,
+    scope: str,
+    prior_model: str,
+    seeded: bool,
 ) -> Guarantee:
     """State what the fitted scales promise."""
-    ranges = None
-    if np.isfinite(sample.ranges).all():
-        ranges = tuple((low, high) for low, high in sample.ranges.tolist())
-    rule, source = settings.rule.name, settings.rule.source
+    bounds = tuple(
+        (low, high) if np.isfinite([low, high]).all() else None
+        for low, high in sample.ranges.tolist()
+    )
+    several = scope == "joint" and len(sample.names) > 1
+    rule = settings.rule.name
+    source = settings.rule.theorem(settings.budget, several_columns=several)
     if prior_model == "gaussian":
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     return Guarantee(
@@ -192,17 +216,20 @@ def make_guarantee(
         rule=rule,
         source=source,
         secret=sample.secret.names,
+        secret_values=sample.secret.labels,
         pairs=tuple(sample.pairs),
         prior_model=prior_model,
         priors=() if sample.prior is None else sample.prior.labels,
+        weighted=sample.weight is not None,
         skipped=() if prior_model == "bounded" else fitted.skipped,
-        bounds=ranges,
+        bounds=bounds,
         scope=scope,
         n_releases=settings.budget.n_releases,
+        seeded=seeded,
         group_sizes=fitted.group_sizes,
         target=settings.target,
         confidence=settings.confidence,
-        versions=dict(_versions()),
+        versions=_versions(),
     )
 
 
@@ -212,74 +239,58 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def warn_about(
-    sample: Sample,
-    fitted: Fitted,
-    noise_std: np.ndarray,
-    *,
-    min_group_size: int,
-    prior_model: str,
+    fitted: Fitted, report: ReleaseReport, *, min_group_size: int, prior_model: str
 ) -> None:
     """Warn of what a user should know before a release."""
     small = [
-        f"{group} ({size} rows)"
-        for group, size in fitted.group_sizes.items()
+        f"{group_text(prior, label)} ({size} rows)"
+        for prior, label, size in fitted.group_sizes
         if size < min_group_size
     ]
     if small and prior_model != "bounded":
-        warnings.warn(
+        _warn(
             f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
             f"{_FEW_ROWS[prior_model]}",
             SmallGroupWarning,
-            stacklevel=4,
         )
     if fitted.skipped and prior_model != "bounded":
         shown = [
             group_text(prior, f"{label_text(first)} – {label_text(second)}")
             for prior, first, second in fitted.skipped
         ]
-        warnings.warn(
+        _warn(
             f"no guarantee for pairs that do not occur under a prior: {', '.join(shown)}",
             SkippedPairWarning,
-            stacklevel=4,
         )
-    still = [
-        name
-        for name, scale in zip(sample.names, fitted.scale, strict=True)
-        if not scale
-    ]
-    if still:
-        alike = "model" if prior_model == "gaussian" else "alike"
-        reasons = [
-            "constant" if not fitted.spread[sample.names.index(name)] else alike
-            for name in still
-        ]
-        warnings.warn(zero_noise_text(still, reasons), ZeroNoiseWarning, stacklevel=4)
-    for name, noise, spread in zip(sample.names, noise_std, fitted.spread, strict=True):
+    if fitted.unchanged:
+        _warn(zero_noise_text(fitted.unchanged), ZeroNoiseWarning)
+    for name, noise, spread in zip(
+        report.columns, report.noise_std, report.column_std, strict=True
+    ):
         if spread > 0 and noise > _EXCESSIVE * spread:
-            warnings.warn(
+            _warn(
                 f"the noise of column {name!r} is {noise / spread:.3g} times its "
                 f"standard deviation ({noise:.4g} against {spread:.4g}): little but "
                 "noise is released; a larger epsilon, a smaller alpha, bounds or fewer "
                 "columns would help",
                 ExcessiveNoiseWarning,
-                stacklevel=4,
             )
 
 
-def zero_noise_text(names: list[str], reasons: list[str] | None = None) -> str:
-    """Say that columns are released unchanged, and why."""
+def _warn(text: str, category: type[Warning]) -> None:
+    # From here over warn_about, _fit and fit to whoever called fit.
+    warnings.warn(text, category, stacklevel=5)
+
+
+def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
+    """Say which columns are released unchanged, and why."""
     why = {
         "constant": "constant in the fitted data",
         "alike": "the same for every secret pair in the fitted data",
         "model": "close enough for every secret pair under the fitted Gaussian model",
     }
-    shown = [repr(name) for name in names]
-    if reasons is not None:
-        shown = [
-            f"{name} ({why[reason]})"
-            for name, reason in zip(shown, reasons, strict=True)
-        ]
+    shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
     return (
-        f"released unchanged, without noise: {', '.join(shown)}. The fitted prior needs "
-        "none there, but values that it does not contain are released unchanged too"
+        f"released unchanged, without noise: {shown}. The fitted prior needs none there, "
+        "but values that it does not contain are released unchanged too"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._prior_limits import refuse_parameters
 from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import LAWS, NoiseLaw
@@ -74,15 +75,13 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
             )
         epsilon = budget
     prior_model = choice("prior_model", params["prior_model"], PRIOR_MODELS)
-    _check_prior_model(prior_model, params["calibration"], law_name)
+    refuse_parameters(prior_model, params["calibration"], law_name)
     rule = choice("calibration", params["calibration"], tuple(RULES))
     choice("scope", params["scope"], SCOPES)
-    choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
     confidence = number("confidence", params["confidence"], above=0.0, below=1.0)
     integer("min_group_size", params["min_group_size"], least=1)
-    for name in ("secret_from_y", "clip_output"):
-        if not isinstance(params[name], (bool, np.bool_)):
-            raise ParameterError(f"{name}={params[name]!r} must be True or False")
+    boolean("secret_from_y", params["secret_from_y"])
+    check_release(params, None)
     for name in ("clip_output", "prior_model"):
         needed = params[name] in (True, "bounded", "population")
         if needed and params["bounds"] is None:
@@ -94,7 +93,6 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         choice("column_weights", params["column_weights"], ("std", "range"))
         if params["column_weights"] == "range" and params["bounds"] is None:
             raise ParameterError("column_weights='range' needs bounds=(low, high)")
-    check_seed(params["random_state"])
     if params["n_jobs"] is not None and not (
         _is_integer(params["n_jobs"]) and params["n_jobs"] != 0
     ):
@@ -111,34 +109,32 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
     )
 
 
-def _check_prior_model(prior_model: str, calibration: Any, law_name: str) -> None:
-    """Refuse rules and laws that a prior model does not go with."""
-    # By name: an exact rule may not be there to be chosen.
-    if prior_model == "population" and calibration == "exact":
-        raise ParameterError(
-            "calibration='exact' is right for exactly the fitted prior and promises "
-            "nothing for a population: choose 'transport'"
-        )
-    if prior_model == "gaussian" and law_name != "gaussian":
-        raise ParameterError(
-            f"prior_model='gaussian' has a closed form for Gaussian noise only, not for "
-            f"{law_name} noise: use RenyiPufferfishGaussian"
-        )
-    if prior_model == "gaussian" and calibration != "transport":
-        raise ParameterError(
-            f"calibration={calibration!r} has no effect with prior_model='gaussian', "
-            "whose divergence is known: leave it at 'transport'"
-        )
+def check_release(params: Mapping[str, Any], ranges: FloatArray | None) -> int | None:
+    """Check what transform reads, which may have been set after fit; return the seed.
 
-
-def check_seed(random_state: Any) -> int | None:
-    """Return the seed of repeatable noise, or None.
+    Parameters
+    ----------
+    params : mapping
+    ranges : ndarray of shape (k, 2), or None
+        The bounds that fit was given; None before they are known.
 
     Raises
     ------
     ParameterError
-        It is neither None nor a non-negative integer.
+        The policy for bounds is unknown, the output is to be clipped and fit knew of no
+        bounds, or the seed is neither None nor a non-negative integer.
     """
+    choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
+    boolean("clip_output", params["clip_output"])
+    if params["clip_output"] and ranges is not None and not np.isfinite(ranges).all():
+        raise ParameterError(
+            "clip_output=True was set after a fit without bounds for every column: set "
+            "bounds=(low, high) and fit again"
+        )
+    return _seed(params["random_state"])
+
+
+def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
     if not _is_integer(random_state):
@@ -181,6 +177,13 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
             f"{name}={value!r} must be an integer from {least} upwards"
         )
     return int(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Return a parameter that is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -249,10 +252,10 @@ def _range(name: str, given: Any) -> tuple[float, float]:
 
 
 def _position(name: Hashable, names: Sequence[str], parameter: str) -> int:
-    if name in names:
-        return list(names).index(str(name))
-    if isinstance(name, int) and _is_integer(name) and 0 <= name < len(names):
-        return name
+    """Return where a column stands that is given by name, or by position in an array."""
+    for known in (str(name), f"x{name}") if _is_integer(name) else (name,):
+        if known in names:
+            return list(names).index(str(known))
     raise ParameterError(
         f"{parameter} names {name!r}, which is not a released column "
         f"({', '.join(names)})"

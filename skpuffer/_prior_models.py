@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 
 import numpy as np
 
 from skpuffer._parameters import Settings
+from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
-from skpuffer.accounting import label_text
 from skpuffer.core.bands import population_bound
 from skpuffer.core.calibration import BoundedPair, Pair
 from skpuffer.core.coupling import ShiftBound
@@ -20,30 +19,6 @@ from skpuffer.exceptions import ParameterError
 # gain more than the bands lose. Both depend on nothing but the sizes of the groups.
 _SHARE_OF_MEANS = 0.2
 _ROWS_FOR_MEANS = 100
-
-
-def refuse_unserved(sample: Sample, scope: str, prior_model: str) -> None:
-    """Refuse what a prior model of one column does not cover.
-
-    Raises
-    ------
-    ParameterError
-        Several columns are to be released jointly, or a population's sample is
-        weighted.
-    """
-    if prior_model not in ("population", "gaussian"):
-        return
-    if scope == "joint" and len(sample.names) > 1:
-        raise ParameterError(
-            f"prior_model={prior_model!r} covers one column at a time and X has "
-            f"{len(sample.names)} ({', '.join(sample.names)}): set scope='column' for a "
-            "promise about each column alone, or release a single column"
-        )
-    if prior_model == "population" and sample.weight is not None:
-        raise ParameterError(
-            "prior_model='population' takes no sample_weight: its confidence is over a "
-            "draw of unweighted rows"
-        )
 
 
 def pairs_of(priors: list[Prior]) -> tuple[list[tuple[Conditional, Conditional]], list]:
@@ -78,7 +53,6 @@ def empirical_pairs(
 
 def population_pairs(
     priors: list[Prior],
-    weights: np.ndarray,
     limits: np.ndarray,
     settings: Settings,
     error: float,
@@ -89,7 +63,6 @@ def population_pairs(
     ----------
     priors : list of Prior
         Of one column.
-    weights : ndarray of shape (1,)
     limits : ndarray of shape (2,)
         The declared range.
     settings : Settings
@@ -119,25 +92,21 @@ def population_pairs(
         )
         for (first, second), enough in zip(pairs, large, strict=True)
     ]
-    return [BoundedPair(bound, weights) for bound in bounds], labels
+    return [BoundedPair(bound, np.ones(1)) for bound in bounds], labels
 
 
 def bounded_pair(
-    limits: np.ndarray, weights: np.ndarray
+    sample: Sample, block: list[int]
 ) -> tuple[list[BoundedPair], list[str]]:
-    """Return one pair that stands for every prior on the ranges.
+    """No prior on the ranges moves a row further than all ranges at once.
 
-    No prior on the ranges moves a row further than all ranges at once.
+    The proportions of the scales are those given or of the ranges: nothing here may
+    depend on the data, of which no prior is assumed.
     """
-    low, high = limits.T
-    span = np.where(
-        low + (high - low) == high, high - low, np.nextafter(high - low, np.inf)
-    )
+    low, high = sample.ranges[block].T
+    exact = low + (high - low) == high
+    span = np.where(exact, high - low, np.nextafter(high - low, np.inf))
+    given = sample.column_weights
+    weights = span if given is None else given[block]
     bound = ShiftBound(span[np.newaxis, :], np.ones(1))
     return [BoundedPair(bound, weights)], ["any"]
-
-
-def group_text(prior: Hashable, secret: Hashable) -> str:
-    """Name a secret value, or a pair of them, under a prior."""
-    shown = label_text(secret)
-    return shown if prior is None else f"{label_text(prior)}: {shown}"

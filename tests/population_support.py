@@ -108,7 +108,7 @@ def one_sample(
     pairs = list(itertools.combinations(range(len(groups)), 2))
     prior = Prior(None, tuple(range(len(groups))), tuple(groups), tuple(pairs))
     limits = np.array([case.low, case.high])
-    bounded, _ = population_pairs([prior], UNIT, limits, chosen, ERROR)
+    bounded, _ = population_pairs([prior], limits, chosen, ERROR)
     excess = any(
         not dominates(item.bound, shifts)
         for item, shifts in zip(bounded, case.shifts, strict=True)

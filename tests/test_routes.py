@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
@@ -260,13 +261,30 @@ def test_priors_and_weights_take_the_same_ways(law):
         assert estimator.guarantee_.priors == expected.guarantee_.priors
 
 
-def test_labels_belong_to_rows_by_position_as_a_target_does():
+def test_labels_whose_index_disagrees_with_the_rows_are_refused():
+    expected = RenyiPufferfishLaplace().fit(X, secret=SEX).scale_
     shuffled = SEX.sample(frac=1, random_state=1)
-    by_position = RenyiPufferfishLaplace().fit(X, secret=shuffled).scale_
-    as_list = RenyiPufferfishLaplace().fit(X, secret=shuffled.to_list()).scale_
-    np.testing.assert_array_equal(by_position, as_list)
-    by_index = RenyiPufferfishLaplace().fit(X, secret=shuffled.sort_index()).scale_
-    assert not np.array_equal(by_position, by_index)
+    for labels in (shuffled, shuffled.to_frame(), SEX.reset_index(drop=True) + ""):
+        if labels.index.equals(X.index):
+            continue
+        with pytest.raises(ValueError, match="secret has another index than X"):
+            RenyiPufferfishLaplace().fit(X, secret=labels)
+    by_position = RenyiPufferfishLaplace().fit(X, secret=SEX.to_numpy()).scale_
+    np.testing.assert_array_equal(by_position, expected)
+    aligned = RenyiPufferfishLaplace().fit(X, secret=shuffled.loc[X.index]).scale_
+    np.testing.assert_array_equal(aligned, expected)
+
+
+@pytest.mark.parametrize("law", LAWS.values())
+def test_a_weight_is_so_many_rows_and_no_weight_is_no_row(law):
+    weight = np.arange(N) % 3
+    fitted = law(secret="sex").fit(WITH_SEX, sample_weight=weight)
+    repeated = WITH_SEX.loc[WITH_SEX.index.repeat(weight)]
+    expected = law(secret="sex").fit(repeated).scale_
+    np.testing.assert_allclose(fitted.scale_, expected, rtol=1e-5)
+    kept = law(secret="sex").fit(WITH_SEX[weight > 0], sample_weight=weight[weight > 0])
+    np.testing.assert_array_equal(fitted.scale_, kept.scale_)
+    assert fitted.guarantee_ == kept.guarantee_
 
 
 # --- transform needs no secret ------------------------------------------------------
@@ -345,11 +363,13 @@ def test_a_routed_secret_that_stays_in_x_passes_through_in_clear():
 
 def test_no_way_lets_the_secret_out():
     keep = FunctionTransformer().set_output(transform="pandas")
-    for fitted, rows in (
-        (make_pipeline(keep, RenyiPufferfishLaplace(secret="sex")), WITH_SEX),
-        (RenyiPufferfishLaplace(secret=["sex", "income"]), PEOPLE.assign(income=1)),
-        (RenyiPufferfishLaplace(secret="sex", prior="income"), PEOPLE.assign(income=1)),
+    by_sex = RenyiPufferfishLaplace(secret="sex", random_state=0)
+    constant = PEOPLE.assign(income=1)
+    for estimator, rows in (
+        (make_pipeline(keep, by_sex), WITH_SEX),
+        (clone(by_sex).set_params(secret=["sex", "income"]), constant),
+        (clone(by_sex).set_params(prior="income"), constant),
     ):
-        released = fitted.fit_transform(rows)
+        released = estimator.fit_transform(rows)
         assert list(released) == ["age", "bmi"]
         assert not (released.to_numpy() == X.to_numpy()).any()

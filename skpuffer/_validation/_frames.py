@@ -64,6 +64,16 @@ class Dropped:
                 return np.delete(array, self.positions, axis=1)
         return X
 
+    def names_without(self, X: Any, count: int) -> list[str]:
+        """Return the names of X's `count` columns, which no longer has these.
+
+        Columns of an array are called by their position in what fit was given.
+        """
+        if is_frame(X):
+            return [str(name) for name in column_names(X)]
+        every = range(count + len(self.positions))
+        return [f"x{i}" for i in every if i not in self.positions]
+
     def remove_names(self, names: Sequence[str]) -> list[str]:
         """Return feature names without these columns."""
         if self.positions and len(names) == self.width:
@@ -146,10 +156,6 @@ def take_columns(
             if name not in known:
                 raise ParameterError(
                     f"{parameter}={name!r} is not a column of X; {_hint(name, known)}"
-                )
-            if known.count(name) > 1:
-                raise ParameterError(
-                    f"{parameter}={name!r} names several columns of X; rename them"
                 )
         frame = nw.from_native(X, eager_only=True)
         columns = [

@@ -18,7 +18,7 @@ from skpuffer._validation._frames import (
 )
 from skpuffer.exceptions import ParameterError
 
-MAX_SECRET_VALUES = 50
+MAX_VALUES = 50
 # A missing value that was once turned into text. "None" may be a category of its own,
 # so it counts only in numpy's text arrays, which cannot hold the value itself.
 _SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
@@ -86,13 +86,32 @@ def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]
     return names, [array]
 
 
+def refuse_misaligned(X: Any, labels: Any, parameter: str) -> None:
+    """Refuse labels whose index says that they belong to other rows than X's.
+
+    Labels match rows by position, as a target does; a pandas index that disagrees
+    would mean noise for other groups than intended.
+
+    Raises
+    ------
+    ParameterError
+        X and the labels both have an index, of the same length, and they differ.
+    """
+    both = isinstance(X, pd.DataFrame) and isinstance(labels, (pd.Series, pd.DataFrame))
+    if both and len(X) == len(labels) and not X.index.equals(labels.index):
+        raise ParameterError(
+            f"{parameter} has another index than X, and labels match rows by position: "
+            f"sort one like the other ({parameter}.loc[X.index]), or pass "
+            f"{parameter}.to_numpy() if the positions are right"
+        )
+
+
 def group_rows(
     names: Sequence[str],
     columns: Sequence[Any],
     *,
     n_rows: int,
     parameter: str,
-    max_values: int | None = None,
 ) -> Groups:
     """Tell rows apart by one or several columns of labels.
 
@@ -104,8 +123,6 @@ def group_rows(
         The number of rows of X.
     parameter : str
         For messages.
-    max_values : int, optional
-        Refuse a column with more distinct values.
 
     Returns
     -------
@@ -136,11 +153,7 @@ def group_rows(
                 f"{parameter} {name!r} is missing in {missing} of {n_rows} rows"
                 f"{written}: drop these rows, or give them a label of their own"
             )
-        if max_values is not None and len(labels) > max_values:
-            raise ValueError(
-                f"{parameter} {name!r} has {len(labels)} distinct values, more than "
-                f"{max_values}: bin it first (pandas.cut, KBinsDiscretizer)"
-            )
+        _refuse_many(f"{parameter} {name!r} has", labels)
         coded.append((codes, labels))
     codes, labels = coded[0]
     if len(coded) > 1:
@@ -148,7 +161,20 @@ def group_rows(
         for more_codes, more in coded[1:]:
             seen, codes = np.unique(codes * len(more) + more_codes, return_inverse=True)
             labels = [(*labels[s // len(more)], more[s % len(more)]) for s in seen]
+            _refuse_many(f"the {parameter} columns together have", labels)
     return Groups(tuple(names), tuple(labels), codes)
+
+
+def _refuse_many(subject: str, labels: Sequence[Hashable]) -> None:
+    """Refuse labels so many that they are kept in no guarantee and told apart by none.
+
+    A value per person would be data, and pairs grow with the square of the values.
+    """
+    if len(labels) > MAX_VALUES:
+        raise ValueError(
+            f"{subject} {len(labels)} distinct values, more than {MAX_VALUES}: bin them "
+            "first (pandas.cut, KBinsDiscretizer)"
+        )
 
 
 def select_pairs(
@@ -213,16 +239,19 @@ def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     labels = [_python_value(label) for label in found]
     spelt = [i for i, label in enumerate(labels) if _text(label) in texts]
     missing = spelt + [i for i, label in enumerate(labels) if _has_missing_part(label)]
-    codes = np.where(np.isin(codes, missing), -1, codes)
+    if missing:
+        codes = np.where(np.isin(codes, missing), -1, codes)
     present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
     try:
         present.sort(key=lambda code: labels[code])
     except TypeError:
         present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
-    rank = np.full(len(labels) + 1, -1, dtype=np.intp)
-    rank[present] = np.arange(len(present))
+    if present != list(range(len(labels))):
+        rank = np.full(len(labels) + 1, -1, dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = rank[codes]
     in_order = [labels[code] for code in present]
-    return rank[codes], in_order, [_text(labels[i]) for i in spelt]
+    return codes, in_order, [_text(labels[i]) for i in spelt]
 
 
 def _text(label: Hashable) -> str:

@@ -12,17 +12,17 @@ from sklearn.base import BaseEstimator
 from skpuffer._parameters import check_bounds, check_column_weights
 from skpuffer._validation._frames import Dropped, take_columns
 from skpuffer._validation._groups import (
-    MAX_SECRET_VALUES,
     Groups,
     group_rows,
     metadata_columns,
+    refuse_misaligned,
     select_pairs,
 )
 from skpuffer._validation._values import (
     check_weights,
     numeric_matrix,
     readable,
-    released_names,
+    refuse_non_finite,
 )
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
@@ -65,24 +65,24 @@ class Sample:
     def priors(self, columns: list[int]) -> list[Prior]:
         """Return the fitted priors of some columns; pairs that occur in each."""
         secret = self.secret
-        values = (
-            self.values
-            if len(columns) == len(self.names)
-            else (self.values[:, columns])
-        )
+        every = len(columns) == len(self.names)
+        values = self.values if every else self.values[:, columns]
         found = []
         for code, label in enumerate(self.prior.labels if self.prior else [None]):
             here = None if self.prior is None else self.prior.codes == code
             secrets: list[Hashable] = []
             conditionals: list[Conditional] = []
             for group, value in enumerate(secret.labels):
-                rows = secret.codes == group
+                member = secret.codes == group
                 if here is not None:
-                    rows &= here
-                if rows.any():
+                    member &= here
+                rows = np.flatnonzero(member)
+                if len(rows):
                     weight = None if self.weight is None else self.weight[rows]
                     secrets.append(value)
-                    conditionals.append(Conditional.from_rows(values[rows], weight))
+                    conditionals.append(
+                        Conditional.from_rows(values.take(rows, axis=0), weight)
+                    )
             pairs = tuple(
                 (secrets.index(a), secrets.index(b))
                 for a, b in self.pairs
@@ -113,7 +113,7 @@ def read_sample(
     ParameterError, ValueError, TypeError
         Before anything is computed; see `fit`.
     """
-    X = readable(estimator, X, reset=True)
+    X = readable(X)
     names, columns, dropped = {}, {}, {}
     given = {
         "secret": _secret_labels(estimator, y, secret),
@@ -126,6 +126,7 @@ def read_sample(
                 X, spec, parameter
             )
         elif labels is not None:
+            refuse_misaligned(X, labels, parameter)
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
     remaining = taken.remove_from(X)
@@ -134,14 +135,14 @@ def read_sample(
             "X has no column to release beside those that secret and prior name"
         )
     values = numeric_matrix(estimator, remaining, reset=True)
-    released = released_names(estimator)
+    released = taken.names_without(remaining, values.shape[1])
+    refuse_non_finite(values, released)
     groups = {
         parameter: group_rows(
             names[parameter],
             columns[parameter],
             n_rows=len(values),
             parameter=parameter,
-            max_values=MAX_SECRET_VALUES if parameter == "secret" else None,
         )
         for parameter in names
     }
@@ -171,11 +172,14 @@ def read_sample(
     )
 
 
-def read_rows(estimator: BaseEstimator, X: Any, dropped: Dropped) -> tuple[Any, Any]:
+def read_rows(
+    estimator: BaseEstimator, X: Any, dropped: Dropped, names: Sequence[str]
+) -> tuple[Any, np.ndarray]:
     """Return X without secret and prior columns, and its validated values."""
-    X = readable(estimator, X, reset=False)
-    remaining = dropped.remove_from(X)
-    return remaining, numeric_matrix(estimator, remaining, reset=False)
+    remaining = dropped.remove_from(readable(X))
+    values = numeric_matrix(estimator, remaining, reset=False)
+    refuse_non_finite(values, names)
+    return remaining, values
 
 
 def within_bounds(

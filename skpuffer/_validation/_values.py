@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from skpuffer._validation._frames import is_frame, unmasked
 
 
-def readable(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def readable(X: Any) -> Any:
     """Return X, or refuse sparse and lazy input, in fit and transform alike.
 
     Masked and NA entries of an array become missing values, to be counted later.
     """
     if issparse(X):
         # scikit-learn has the words for it.
-        validate_data(estimator, X, reset=reset, accept_sparse=False)
+        check_array(X, accept_sparse=False, input_name="X")
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
@@ -36,7 +36,7 @@ def readable(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
-    """Return the columns to release as float64 or float32, all finite.
+    """Return the columns to release as float64 or float32, not yet all finite.
 
     Parameters
     ----------
@@ -54,11 +54,13 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     Raises
     ------
     ValueError, TypeError
-        A column is not numeric, or has values that are missing or infinite.
+        A column is not numeric.
     """
     if is_frame(X):
         _refuse_non_numeric(X)
-    values = validate_data(
+    elif isinstance(X, np.ndarray):
+        _refuse_text(X)
+    return validate_data(
         estimator,
         X,
         reset=reset,
@@ -67,16 +69,6 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         ensure_min_samples=2 if reset else 1,
         order="F" if is_frame(X) else None,
     )
-    _refuse_non_finite(values, released_names(estimator))
-    return values
-
-
-def released_names(estimator: BaseEstimator) -> list[str]:
-    """Return the names of the released columns; x0, x1, ... for arrays."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return [f"x{i}" for i in range(estimator.n_features_in_)]
-    return [str(name) for name in names]
 
 
 def _refuse_non_numeric(X: Any) -> None:
@@ -95,6 +87,19 @@ def _refuse_non_numeric(X: Any) -> None:
         )
 
 
+def _refuse_text(X: np.ndarray) -> None:
+    """Refuse text in an array, even text that reads as a number, as in a frame."""
+    text = X.dtype.kind in "SUT"
+    if X.dtype == object:
+        text = any(isinstance(value, (str, bytes)) for value in X.flat)
+    if text:
+        raise ValueError(
+            f"X is an array of {X.dtype} that holds text, and only numbers can be "
+            "released with additive noise: leave such columns out, or name them as the "
+            "secret"
+        )
+
+
 def _holds_numbers(column: np.ndarray) -> bool:
     return all(
         value is None or value is pd.NA or isinstance(value, (int, float, np.number))
@@ -102,7 +107,14 @@ def _holds_numbers(column: np.ndarray) -> bool:
     )
 
 
-def _refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+def refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse missing and infinite values, with the column and their number.
+
+    Raises
+    ------
+    ValueError
+        There are such values.
+    """
     # A sum is finite only if every value is (or it overflows, and we look closer).
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):

@@ -19,6 +19,8 @@ from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 
 # Beyond this number of shifts, `ShiftBound.compressed` groups them in cells.
 _CELLS = 2**15
+# Work on this many atoms at a time stays in a core's cache.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +88,18 @@ class ShiftBound:
         width = (high - low) / _CELLS
         if not width > 0 or not (np.diff(nodes) > 0).all():
             return self
-        place = (shift - low) * (1 / width)
-        cell = place.astype(np.intp)
-        place -= cell
-        # Round-off in `place` (below 1e-11) may not lower the mean.
-        place += 1e-10
-        place *= mass
         # Two more cells: round-off may put the largest shift beyond its node.
-        whole = np.bincount(cell, mass, minlength=_CELLS + 2)
-        upper = np.bincount(cell, place, minlength=_CELLS + 2)
+        whole, upper = np.zeros((2, _CELLS + 2))
+        for start in range(0, len(shift), 4 * _BLOCK):
+            part = slice(start, start + 4 * _BLOCK)
+            place = (shift[part] - low) * (1 / width)
+            cell = place.astype(np.intp)
+            place -= cell
+            # Round-off in `place` (below 1e-11) may not lower the mean.
+            place += 1e-10
+            place *= mass[part]
+            whole += np.bincount(cell, mass[part], minlength=_CELLS + 2)
+            upper += np.bincount(cell, place, minlength=_CELLS + 2)
         merged = whole - upper
         merged[1:] += upper[:-1]
         # What lies beyond the last node belongs to it.
@@ -141,7 +146,7 @@ class Coupling:
         """
         first_mass, second_mass, total = common_masses(first, second)
         moved = plan.mass
-        if moved.dtype.kind not in "iO" or not moved.min(initial=0) >= 0:
+        if moved.dtype.kind not in "iO" or not moved.min(initial=1) > 0:
             raise TransportPlanError("the transport plan is not of positive integers")
         if total < 2**53:
             # Floats hold these integers, and add them up much faster.
@@ -152,13 +157,21 @@ class Coupling:
                     "the transport plan does not have the marginals of the data"
                 )
         probability = (moved / total).astype(np.float64, copy=False)
+        # No pair is too rare to be charged.
+        np.maximum(probability, np.finfo(float).tiny, out=probability)
         return cls(first, second, plan.rows, plan.columns, probability)
 
     def shift_bound(self) -> ShiftBound:
         """Return the absolute shifts that the coupling moves, rounded upwards."""
         first, second = self.first.support, self.second.support
-        moved = first.take(self.rows, axis=0), second.take(self.columns, axis=0)
-        return ShiftBound(distance_up(*moved), self.mass)
+        shifts = np.empty((len(self.mass), first.shape[1]))
+        for start in range(0, len(shifts), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            shifts[part] = distance_up(
+                first.take(self.rows[part], axis=0),
+                second.take(self.columns[part], axis=0),
+            )
+        return ShiftBound(shifts, self.mass)
 
 
 def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coupling:
@@ -214,17 +227,20 @@ def monotone_plan(first_mass: IntArray, second_mass: IntArray) -> Plan:
     if np.array_equal(first_end, second_end):
         index = np.arange(len(first_end), dtype=np.intp)
         return Plan(index, index, first_mass)
+    ends = np.concatenate([first_end, second_end])
     # Two sorted runs: a stable sort merges them in linear time.
-    ends = np.sort(np.concatenate([first_end, second_end]), kind="stable")
-    ends = ends[np.append(True, ends[1:] != ends[:-1])]
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]
+    new = np.empty(len(ends), dtype=bool)
+    new[0] = True
+    np.not_equal(ends[1:], ends[:-1], out=new[1:])
+    place = np.flatnonzero(new)
+    # The atom that owns the mass up to an end: as many as have ended before it.
+    ended = np.cumsum(order < len(first_end), dtype=np.intp)[place - 1]
+    ended[0] = 0
+    ends = ends[place]
     mass = np.diff(ends, prepend=ends[:1] * 0)
-    return Plan(_positions(first_end, ends), _positions(second_end, ends), mass)
-
-
-def _positions(cumulative: IntArray, ends: IntArray) -> NDArray[np.intp]:
-    """Find the atom that owns the mass up to each end."""
-    position: NDArray[np.intp] = np.searchsorted(cumulative, ends, side="left")
-    return position
+    return Plan(ended, place - ended, mass)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

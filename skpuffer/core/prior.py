@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]
 
 _INT64_LIMIT = 2**62
+# Work on this many atoms at a time stays in a core's cache.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,7 @@ class Conditional:
         total = float(n_rows) if weight is None else math.fsum(weight.tolist())
         return cls(values[starts], _without_common_factor(mass), n_rows, total)
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The sum of the integer masses."""
         return int(self.mass.sum())
@@ -110,18 +113,6 @@ class Conditional:
     def probabilities(self) -> FloatArray:
         """``mass / total`` as floats, shape (m,)."""
         return (self.mass / self.total).astype(np.float64)
-
-    def column(self, index: int) -> Conditional:
-        """Return the marginal distribution of one column."""
-        values = self.support[:, index]
-        order = np.argsort(values, kind="stable")
-        values = values[order]
-        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-        mass = np.add.reduceat(self.mass[order], starts)
-        support = values[starts, np.newaxis]
-        return Conditional(
-            support, _without_common_factor(mass), self.n_rows, self.weight
-        )
 
     def same_distribution(self, other: Conditional) -> bool:
         """Whether both give every row the same probability, exactly."""
@@ -172,7 +163,8 @@ def common_masses(
         mass = conditional.mass
         if common > _INT64_LIMIT and mass.dtype != object:
             mass = mass.astype(object)
-        scaled.append(mass * (common // conditional.total))
+        factor = common // conditional.total
+        scaled.append(mass if factor == 1 else mass * factor)
     return scaled[0], scaled[1], common
 
 
@@ -198,25 +190,55 @@ def _without_common_factor(mass: IntArray) -> IntArray:
     return mass if divisor == 1 else mass // divisor
 
 
-def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
-    """Return the standard deviation of each column over all rows together, shape (k,).
+def pooled_spread(
+    conditionals: Sequence[Conditional],
+) -> tuple[FloatArray, FloatArray]:
+    """Return the spread of each column over all rows together.
 
-    Exactly zero for a constant column, and the same for every order of the rows.
+    Returns
+    -------
+    std : ndarray of shape (k,)
+        Standard deviations; the same for every order of the rows. May vanish by
+        underflow where a column is not constant.
+    span : ndarray of shape (k,)
+        Largest minus smallest value: zero for a constant column, and for no other.
+
+    Raises
+    ------
+    ValueError
+        The span of a column is beyond float64.
+
+    Examples
+    --------
+    >>> pooled_spread([Conditional.from_rows([[0.0], [4.0]])])
+    (array([2.]), array([4.]))
     """
+    low = np.min([item.support.min(axis=0) for item in conditionals], axis=0)
+    high = np.max([item.support.max(axis=0) for item in conditionals], axis=0)
+    with np.errstate(over="ignore"):
+        span: FloatArray = high - low
+    if not np.isfinite(span).all():
+        raise ValueError("the values of a column are too far apart: rescale it")
+    unit = np.where(span > 0, span, 1.0)
     total = math.fsum(item.weight for item in conditionals)
-    parts = [
-        (item.support, item.probabilities * (item.weight / total))
-        for item in conditionals
-    ]
-    low = np.min([support.min(axis=0) for support, _ in parts], axis=0)
-    high = np.max([support.max(axis=0) for support, _ in parts], axis=0)
-    # From the midpoint, so that a large offset costs no digits.
-    middle = low + (high - low) / 2
-    mean, variance = np.zeros_like(middle), np.zeros_like(middle)
-    for support, share in parts:
-        mean += np.einsum("i,ij->j", share, support - middle)
-    for support, share in parts:
-        # About the mean: a rare value far away must not vanish in a difference.
-        centred = support - middle - mean
-        variance += np.einsum("i,ij,ij->j", share, centred, centred)
-    return np.where(high > low, np.sqrt(variance), 0.0)
+    seen, mean, scatter = 0.0, np.zeros_like(span), np.zeros_like(span)
+    for item in conditionals:
+        share = item.weight / total
+        for start in range(0, len(item.mass), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            # From the smallest value and in units of the span: neither an offset nor a
+            # square costs digits.
+            rows = (item.support[part] - low) / unit
+            mass = share * (item.mass[part] / item.total).astype(np.float64)
+            weight = float(mass.sum())
+            if weight == 0.0:
+                continue
+            # Merge the block's moments about its own mean: a rare value far away must
+            # not vanish in a difference.
+            centre = rows[0] + np.einsum("i,ij->j", mass, rows - rows[0]) / weight
+            gap = centre - mean
+            scatter += np.einsum("i,ij->j", mass, (rows - centre) ** 2)
+            scatter += gap**2 * (seen * weight / (seen + weight))
+            mean += gap * (weight / (seen + weight))
+            seen += weight
+    return np.sqrt(scatter / seen) * unit, span

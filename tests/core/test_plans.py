@@ -1,18 +1,16 @@
 """Transport plans: exact marginals always, optimal where small, errors never silent."""
 
-import itertools
 import math
 import warnings
 
 import numpy as np
 import pytest
-from plans_support import assert_coupling, dense, mean_square, pair_masses
+from plans_support import assert_coupling, dense, pair_masses
 
 from skpuffer.core.plans import (
     Plan,
     TransportPlanError,
     _exact,
-    _search,
     emd_plan,
     projected_plan,
     quadratic_plan,
@@ -40,8 +38,14 @@ def test_marginals_are_exact_for_masses_of_any_size(top, shape):
     assert_coupling(plan, mass_a, mass_b)
     assert plan.mass.dtype == mass_a.dtype
     assert len(plan.mass) <= 3 * (n + m)
-    if top <= 10**4:
-        assert (np.diff(plan.rows * m + plan.columns) > 0).all()  # sorted, once
+    assert (np.diff(plan.rows * m + plan.columns) > 0).all()  # sorted, once
+
+
+def test_int64_masses_with_a_total_beyond_int64():
+    mass = np.array([2**62, 2**62, 2**62 - 1])
+    plan = emd_plan(mass, mass[::-1], np.ones((3, 3)))
+    assert_coupling(plan, mass, mass[::-1])
+    assert plan.mass.dtype == object
 
 
 def test_large_masses_keep_the_optimum():
@@ -171,137 +175,3 @@ def test_the_iteration_limit_raises(monkeypatch, action, recwarn):
     rng = np.random.default_rng(0)
     with pytest.raises(TransportPlanError, match="POT failed: numItermax"):
         emd_plan(*pair_masses(rng, 30, 30, 9), rng.random((30, 30)))
-
-
-# --- plans of small mean squared distance ---
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_quadratic_plan_beats_every_permutation(seed):
-    rng = np.random.default_rng(seed)
-    n, k = 1 + seed % 5, 1 + seed % 3
-    a, b = rng.normal(size=(n, k)), rng.normal(size=(n, k))
-    one = np.ones(n, dtype=np.int64)
-    least = min(
-        ((a - b[list(order)]) ** 2).sum(axis=1).mean()
-        for order in itertools.permutations(range(n))
-    )
-    assert mean_square(quadratic_plan(a, b, one, one), a, b) == pytest.approx(least)
-    refined = mean_square(projected_plan(a, b, one, one), a, b)
-    assert refined == pytest.approx(least)  # one chunk holds all
-
-
-@pytest.mark.parametrize("builder", BUILDERS)
-def test_equal_column_marginals_still_give_shifts(builder):
-    # two secrets whose columns look alike one by one: only the rows differ
-    a, b = np.array([[0.0, 0], [1, 1]]), np.array([[0.0, 1], [1, 0]])
-    plan = builder(a, b, [1, 1], [1, 1])
-    assert_coupling(plan, [1, 1], [1, 1])
-    assert (np.abs(a[plan.rows] - b[plan.columns]).sum(axis=1) == 1).all()
-
-
-@pytest.mark.parametrize("builder", BUILDERS)
-@pytest.mark.parametrize("spread", [1.0, 1e-13])
-def test_identical_sets_do_not_move(builder, spread):
-    rng = np.random.default_rng(2)
-    a = np.unique(rng.integers(0, 9, (700, 3)), axis=0) * spread
-    a[0] = 1  # far away from the rest
-    mass = rng.integers(1, 99, len(a))
-    order = rng.permutation(len(a))
-    plan = builder(a, a[order], mass, mass[order])
-    assert_coupling(plan, mass, mass[order])
-    assert (a[plan.rows] == a[order][plan.columns]).all()
-    kept = refine_plan(plan, a, a[order], lambda s: (s**2).sum(axis=1))
-    assert (a[kept.rows] == a[order][kept.columns]).all()
-
-
-@pytest.mark.parametrize("builder", BUILDERS)
-@pytest.mark.parametrize("kind", [np.int64, object])
-def test_neither_row_order_nor_offset_nor_a_second_run_matters(builder, kind):
-    rng = np.random.default_rng(4)
-    a, b = rng.integers(0, 2**20, (400, 3)), rng.integers(0, 2**20, (350, 3))
-    a, b = a / 2**10, b / 2**10  # exact after an offset of 1e9
-    mass_a, mass_b = (v.astype(kind) for v in pair_masses(rng, 400, 350, 9))
-    table = dense(builder(a, b, mass_a, mass_b), 400, 350)
-    assert (dense(builder(a, b, mass_a, mass_b), 400, 350) == table).all()
-    assert (dense(builder(a + 1e9, b + 1e9, mass_a, mass_b), 400, 350) == table).all()
-    p, q = rng.permutation(400), rng.permutation(350)
-    moved = dense(builder(a[p], b[q], mass_a[p], mass_b[q]), 400, 350)
-    assert (moved == table[np.ix_(p, q)]).all()
-
-
-def test_quadratic_plan_hands_over_beyond_its_limit(monkeypatch):
-    rng = np.random.default_rng(8)
-    a, b = rng.normal(size=(9, 2)), rng.normal(size=(7, 2))
-    masses = pair_masses(rng, 9, 7, 5)
-    exact = dense(quadratic_plan(a, b, *masses), 9, 7)
-    called = []
-    monkeypatch.setattr(
-        _search, "projected_plan", lambda *args: called.append(args) or "plan"
-    )
-    monkeypatch.setattr(_search, "EXACT_LIMIT", 9)
-    assert (dense(quadratic_plan(a, b, *masses), 9, 7) == exact).all()
-    monkeypatch.setattr(_search, "EXACT_LIMIT", 8)
-    assert quadratic_plan(a, b, *masses) == "plan"
-    assert len(called) == 1
-
-
-def test_projected_plan_is_near_the_optimum_and_better_than_one_axis(monkeypatch):
-    rng = np.random.default_rng(9)
-    a, b = rng.normal(size=(900, 3)), rng.normal(size=(900, 3)) * [1, 2, 1] + 0.3
-    one = np.ones(900, dtype=np.int64)
-    optimum = mean_square(quadratic_plan(a, b, one, one), a, b)
-    refined = mean_square(projected_plan(a, b, one, one), a, b)
-    monkeypatch.setattr(_search, "refine_plan", lambda plan, *_: plan)
-    rough = mean_square(projected_plan(a, b, one, one), a, b)
-    axis = mean_square(projected_plan(a, b, one, one, n_projections=0), a, b)
-    assert optimum < refined < 1.05 * optimum < 1.5 * optimum < rough <= axis
-
-
-def test_named_directions_are_tried():
-    # only the difference of the means, or the principal axis, sorts these well
-    line = np.arange(50)[:, None] * np.array([[1.0, -2.0]])
-    one = np.ones(50, dtype=np.int64)
-    plan = projected_plan(line, line[::-1] + [9, 7], one, one, n_projections=0)
-    assert mean_square(plan, line, line[::-1]) == 0
-
-
-@pytest.mark.parametrize("kind", [np.int64, object])
-@pytest.mark.parametrize("solves", [1, 3, 20, 1500])
-def test_refining_keeps_marginals_and_never_costs_more(kind, solves, monkeypatch):
-    monkeypatch.setattr(_search, "_CHUNK", 40)
-    monkeypatch.setattr(_search, "_MAX_SOLVES", solves)
-    rng = np.random.default_rng(solves)
-    a, b = rng.normal(size=(150, 2)), rng.normal(size=(170, 2)) + 1
-    mass_a, mass_b = (v.astype(kind) for v in pair_masses(rng, 150, 170, 30))
-    plan = emd_plan(mass_a, mass_b, rng.random((150, 170)))  # any coupling
-    solved = []
-    real = _search.emd_plan
-    monkeypatch.setattr(
-        _search, "emd_plan", lambda *args: solved.append(1) or real(*args)
-    )
-
-    def total(plan, cost):
-        return plan.mass.astype(float) @ cost(a[plan.rows] - b[plan.columns])
-
-    for cost in (lambda s: (s**2).sum(axis=1), lambda s: np.exp(np.abs(s[:, 0]))):
-        solved.clear()
-        better = refine_plan(plan, a, b, cost)
-        assert_coupling(better, mass_a, mass_b)
-        assert better.mass.dtype == mass_a.dtype
-        assert total(better, cost) < total(plan, cost)
-        assert len(solved) <= solves
-        again = refine_plan(better, a, b, cost)
-        assert total(again, cost) <= total(better, cost) * (1 + 1e-12)
-        assert refine_plan(plan, a, b, cost, n_sweeps=0) is plan
-
-
-def test_the_costliest_chunks_come_first(monkeypatch):
-    monkeypatch.setattr(_search, "_CHUNK", 4)
-    monkeypatch.setattr(_search, "_MAX_SOLVES", 1)
-    x, index = np.arange(40.0)[:, None], np.arange(40)
-    x[39] = 60
-    columns = np.array([2, 1, 0, *range(3, 37), 39, 38, 37])  # the second is dearer
-    plan = Plan(index, columns, np.ones(40, dtype=np.int64))
-    plan = refine_plan(plan, x, x, lambda s: s[:, 0] ** 2, n_sweeps=1)
-    assert sorted(plan.rows[plan.rows != plan.columns]) == [0, 2]

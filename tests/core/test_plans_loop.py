@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from skpuffer.core.plans import (
+    Plan,
     _exact,
     _search,
     emd_plan,
@@ -164,6 +165,17 @@ def test_clipping_in_steps_finds_the_plan_of_an_immense_range(monkeypatch):
     solved.clear()
     exponential_plan(cost / 10, mass_a, mass_b, ceiling=ceiling)
     assert len(solved) == 1
+
+
+def test_a_later_step_is_kept_only_if_better(monkeypatch):
+    one, index = np.array([2**50 - 1, 1]), np.arange(2)
+    answers = [Plan(index, index, one), Plan(index, index[::-1], one)]
+    for order in (answers, answers[::-1]):
+        left = [*order, answers[1], answers[1]]
+        monkeypatch.setattr(_exact, "emd_plan", lambda *_, left=left: left.pop(0))
+        cost = np.array([[30.0, 32], [32, 30]])
+        plan = exponential_plan(cost, one, one, ceiling=35.0)
+        assert plan.columns.tolist() == [0, 1]
 
 
 def test_ceiling_and_exponential_cost():

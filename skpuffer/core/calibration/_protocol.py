@@ -122,12 +122,13 @@ class CalibrationRule(Protocol):
     ----------
     name : str
         The key in `RULES`.
-    source : str
-        The theorem that the promise rests on.
     """
 
     name: ClassVar[str]
-    source: ClassVar[str]
+
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name the theorem that the promise rests on."""
+        ...
 
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget

@@ -143,9 +143,9 @@ def refine_plan(
 
     Each sweep sorts the pairs by a random projection of source + target, cuts them
     in chunks of 300 pairs and solves each chunk as a small transport problem. A
-    chunk changes only if its cost falls. At most 1,500 chunks are solved in all:
-    with more than 90,000 pairs there are fewer sweeps, with more than 450,000 pairs
-    only the costliest chunks are solved.
+    chunk changes only if its cost falls. At most 1,500 chunks are solved in all,
+    the costliest of a sweep first: beyond 90,000 pairs the last sweeps do nothing,
+    beyond 450,000 the first leaves chunks out.
 
     Parameters
     ----------
@@ -190,8 +190,6 @@ def refine_plan(
         value = plan.mass.astype(np.float64) * pair_cost
         chunks = np.array_split(np.argsort(key, kind="stable"), -(-len(key) // _CHUNK))
         chunks.sort(key=lambda chunk: -float(value[chunk].sum()))
-        if len(chunks) > budget and budget < _MAX_SOLVES:
-            break  # a whole sweep, or none
         parts = []
         for number, chunk in enumerate(chunks):
             old = Plan(*(field[chunk] for field in plan))

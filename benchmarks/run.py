@@ -1,0 +1,119 @@
+"""Speed and memory as ratios within one run, against named peers.
+
+Run from the repository with `python benchmarks/run.py`: one table, each line a
+measurement, its peer in the same run, their ratio and the goal. Times are the best of
+several, taken in turns, so that load hits both sides.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+from timing import in_turns, peak_bytes
+
+from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
+from skpuffer.core.laws import LAWS
+from skpuffer.core.prior import Conditional
+
+ROWS = 1_000_000
+
+
+def two_groups(rows=ROWS):
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 1, rows), rng.normal(0.3, 1.2, rows)])
+    return values[:, np.newaxis], np.repeat([0, 1], rows)
+
+
+def fit_against_sort():
+    values, secret = two_groups()
+    for mechanism in (RenyiPufferfishLaplace, RenyiPufferfishGaussian):
+        noise = mechanism(alpha=4, epsilon=1)
+        ours, peer = in_turns(
+            lambda noise=noise: noise.fit(values, secret=secret),
+            lambda: np.sort(values[:, 0]),
+        )
+        name = f"fit, transport, {mechanism.__name__}, 2 × 10^6 rows"
+        yield name, ours, "np.sort of the pooled column", peer, ours / peer, "≤ 5"
+
+
+def transform_against_numpy():
+    values, secret = two_groups()
+    rng = np.random.default_rng(1)
+    for mechanism, unsafe, goal in (
+        (RenyiPufferfishLaplace, rng.laplace, "≥ 0.4"),
+        (RenyiPufferfishGaussian, rng.normal, "≥ 0.1"),
+    ):
+        noise = mechanism(alpha=4, epsilon=1).fit(values, secret=secret)
+        ours, peer = in_turns(
+            lambda noise=noise: noise.transform(values),
+            lambda unsafe=unsafe: values + unsafe(size=values.shape),
+        )
+        name = f"transform, {mechanism.__name__}, 2 × 10^6 rows"
+        yield name, ours, f"x + rng.{unsafe.__name__} (unsafe)", peer, peer / ours, goal
+        peak = peak_bytes(lambda noise=noise: noise.transform(values)) + values.nbytes
+        name = f"peak bytes of transform, input included, {mechanism.__name__}"
+        yield (
+            name,
+            peak,
+            "bytes of the input",
+            values.nbytes,
+            peak / values.nbytes,
+            "≤ 3",
+        )
+
+
+def calibration_of_few_values():
+    rng = np.random.default_rng(2)
+    groups = [
+        Conditional.from_rows(rng.integers(0, 100, (20_000, 1)) + shift)
+        for shift in (0, 2)
+    ]
+    for law in LAWS.values():
+        for rule in RULES.values():
+            ours, _ = in_turns(
+                lambda law=law, rule=rule: calibrate(
+                    [Pair(*groups, np.ones(1))], law(), rule(), Budget(4.0, 1.0)
+                ),
+                lambda: None,
+                repeats=20,
+            )
+            name = f"calibration, 100 distinct values, {law.name}, {rule.name}"
+            yield name, ours, "5 ms", 0.005, ours / 0.005, "≤ 1"
+
+
+def import_time():
+    def run(code):
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    run("import skpuffer")
+    ours, peer = in_turns(
+        lambda: run("import skpuffer"), lambda: run("import sklearn.base, pandas")
+    )
+    yield (
+        "import skpuffer",
+        ours,
+        "import sklearn.base, pandas",
+        peer,
+        ours / peer,
+        "≤ 1.2",
+    )
+
+
+def main():
+    print(f"{'measured':64} {'':>9} {'peer':32} {'':>9} {'ratio':>7}  goal")
+    for section in (
+        fit_against_sort,
+        transform_against_numpy,
+        calibration_of_few_values,
+        import_time,
+    ):
+        for name, ours, peer_name, peer, ratio, goal in section():
+            print(
+                f"{name:64} {ours:9.4g} {peer_name:32} {peer:9.4g} {ratio:7.3g}  {goal}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
