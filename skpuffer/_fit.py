@@ -12,16 +12,23 @@ from importlib.metadata import version
 import numpy as np
 
 from skpuffer._parameters import Settings
+from skpuffer._prior_limits import refuse_sample
+from skpuffer._prior_models import (
+    bounded_pair,
+    empirical_pairs,
+    pairs_of,
+    population_pairs,
+)
 from skpuffer._report import ReleaseReport
+from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
-from skpuffer.accounting import Guarantee, label_text
-from skpuffer.core.calibration import BoundedPair, Pair, calibrate
-from skpuffer.core.coupling import ShiftBound
+from skpuffer.accounting import Guarantee
+from skpuffer.core import gaussian_model
+from skpuffer.core.calibration import calibrate
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
     ExcessiveNoiseWarning,
-    ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
     TransportPlanError,
@@ -32,6 +39,14 @@ from skpuffer.exceptions import (
 _EXCESSIVE = 3.0
 # A column's scale is in proportion to at least this part of its span.
 _LEAST_SPREAD = 1e-9
+_FEW_ROWS = {
+    "empirical": "the promise holds for the fitted prior, and so few rows say little "
+    "about others",
+    "population": "so few rows say little about the population, and the noise covers "
+    "all that they leave open",
+    "gaussian": "the promise holds for the fitted means and variances, and so few rows "
+    "say little about others",
+}
 _PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
 
 
@@ -46,7 +61,8 @@ class Fitted:
     worst_pair : tuple of str
         The pair that decides each column's scale.
     unchanged : tuple of (column, reason)
-        Columns that need no noise: "constant", or "alike" for every pair.
+        Columns that need no noise: "constant", "alike" for every pair, or close
+        enough under a "model".
     group_sizes : tuple of (prior, label, rows)
         Rows of each secret value (under each prior).
     skipped : tuple of (prior, label, label)
@@ -76,7 +92,7 @@ def fit_scales(
     sample : Sample
     settings : Settings
     scope : {"joint", "column"}
-    prior_model : {"empirical", "bounded"}
+    prior_model : {"empirical", "population", "gaussian", "bounded"}
     column_weights : {"std", "range"}
         Used where the sample carries no weights of its own.
 
@@ -87,11 +103,18 @@ def fit_scales(
     Raises
     ------
     ParameterError
-        No secret pair occurs under any prior.
+        No secret pair occurs under any prior, or the prior model cannot serve the
+        sample.
     CalibrationError, TransportPlanError
         No scale could be confirmed.
     """
     k = len(sample.names)
+    refuse_sample(
+        sample.names,
+        weighted=sample.weight is not None,
+        scope=scope,
+        prior_model=prior_model,
+    )
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
     constant = np.zeros(k, dtype=bool)
@@ -102,14 +125,21 @@ def fit_scales(
             std, span = pooled_spread(
                 [c for prior in priors for c in prior.conditionals]
             )
-        spread[block], constant[block] = std, span == 0
-        if prior_model == "bounded":
-            pairs, labels = _bounded_pair(sample, block)
-        else:
-            weights = _weights(sample, block, std, span, column_weights)
-            pairs, labels = _empirical_pairs(priors, weights)
-        with _naming(names):
-            answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
+            spread[block], constant[block] = std, span == 0
+            if prior_model == "gaussian":
+                moments, labels = pairs_of(priors)
+                answer = gaussian_model.gaussian_scale(moments, settings.budget)
+            else:
+                if prior_model == "bounded":
+                    pairs, labels = bounded_pair(sample, block)
+                elif prior_model == "population":
+                    error = (1 - settings.confidence) / len(blocks)
+                    limits = sample.ranges[block[0]]
+                    pairs, labels = population_pairs(priors, limits, settings, error)
+                else:
+                    weights = _weights(sample, block, std, span, column_weights)
+                    pairs, labels = empirical_pairs(priors, weights)
+                answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
@@ -119,8 +149,9 @@ def fit_scales(
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
     )
+    alike = "model" if prior_model == "gaussian" else "alike"
     unchanged = tuple(
-        (name, "constant" if still else "alike")
+        (name, "constant" if still else alike)
         for name, b, still in zip(sample.names, scale, constant, strict=True)
         if b == 0
     )
@@ -161,41 +192,6 @@ def _weights(
     return np.where(span > 0, weights, 0.0)
 
 
-def _empirical_pairs(
-    priors: list[Prior], weights: np.ndarray
-) -> tuple[list[Pair], list[str]]:
-    pairs, labels = [], []
-    for prior in priors:
-        for i, j in prior.pairs:
-            first, second = prior.conditionals[i], prior.conditionals[j]
-            pairs.append(Pair(first, second, weights))
-            text = f"{label_text(prior.secrets[i])} – {label_text(prior.secrets[j])}"
-            labels.append(_text(prior.label, text))
-    if not pairs:
-        raise ParameterError(
-            "no secret pair occurs under any prior: every value of the prior column has "
-            "at most one value of the secret"
-        )
-    return pairs, labels
-
-
-def _bounded_pair(
-    sample: Sample, block: list[int]
-) -> tuple[list[BoundedPair], list[str]]:
-    """No prior on the ranges moves a row further than all ranges at once.
-
-    The proportions of the scales are those given or of the ranges: nothing here may
-    depend on the data, of which no prior is assumed.
-    """
-    low, high = sample.ranges[block].T
-    exact = low + (high - low) == high
-    span = np.where(exact, high - low, np.nextafter(high - low, np.inf))
-    given = sample.column_weights
-    weights = span if given is None else given[block]
-    bound = ShiftBound(span[np.newaxis, :], np.ones(1))
-    return [BoundedPair(bound, weights)], ["any"]
-
-
 def _skipped(
     sample: Sample, priors: list[Prior]
 ) -> tuple[tuple[Hashable, Hashable, Hashable], ...]:
@@ -205,11 +201,6 @@ def _skipped(
         for first, second in sample.pairs
         if first not in prior.secrets or second not in prior.secrets
     )
-
-
-def _text(prior: Hashable, secret: Hashable) -> str:
-    shown = label_text(secret)
-    return shown if prior is None else f"{label_text(prior)}: {shown}"
 
 
 def make_guarantee(
@@ -227,14 +218,18 @@ def make_guarantee(
         for low, high in sample.ranges.tolist()
     )
     several = scope == "joint" and len(sample.names) > 1
+    rule = settings.rule.name
+    source = settings.rule.theorem(settings.budget, several_columns=several)
+    if prior_model == "gaussian":
+        rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     return Guarantee(
         alpha=settings.budget.alpha,
         epsilon=settings.budget.epsilon,
         law=settings.law.name,
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
-        rule=settings.rule.name,
-        source=settings.rule.theorem(settings.budget, several_columns=several),
+        rule=rule,
+        source=source,
         secret=sample.secret.names,
         secret_values=sample.secret.labels,
         pairs=tuple(sample.pairs),
@@ -248,6 +243,7 @@ def make_guarantee(
         seeded=seeded,
         group_sizes=fitted.group_sizes,
         target=settings.target,
+        confidence=settings.confidence,
         versions=_versions(),
     )
 
@@ -262,20 +258,19 @@ def warn_about(
 ) -> None:
     """Warn of what a user should know before a release."""
     small = [
-        f"{_text(prior, label)} ({size} rows)"
+        f"{group_text(prior, label)} ({size} rows)"
         for prior, label, size in fitted.group_sizes
         if size < min_group_size
     ]
-    if small and prior_model == "empirical":
+    if small and prior_model != "bounded":
         _warn(
             f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
-            "the promise holds for the fitted prior, and so few rows say little about "
-            "others",
+            f"{_FEW_ROWS[prior_model]}",
             SmallGroupWarning,
         )
-    if fitted.skipped and prior_model == "empirical":
+    if fitted.skipped and prior_model != "bounded":
         shown = [
-            _text(prior, f"{label_text(first)} – {label_text(second)}")
+            group_text(prior, f"{label_text(first)} – {label_text(second)}")
             for prior, first, second in fitted.skipped
         ]
         _warn(
@@ -311,6 +306,7 @@ def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
     why = {
         "constant": "constant in the fitted data, within its bounds if it has any",
         "alike": "the same for every secret pair in the fitted data",
+        "model": "close enough for every secret pair under the fitted Gaussian model",
     }
     shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
     return (

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._prior_limits import refuse_parameters
 from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
 
-PRIOR_MODELS = ("empirical", "bounded")
+PRIOR_MODELS = ("empirical", "population", "gaussian", "bounded")
 SCOPES = ("joint", "column")
 
 
@@ -32,12 +33,15 @@ class Settings:
         The Rényi pair in force.
     target : tuple of (epsilon, delta), or None
         The (ε, δ) promise asked for.
+    confidence : float or None
+        Of a promise for the population; None for the other prior models.
     """
 
     law: NoiseLaw
     rule: CalibrationRule
     budget: Budget
     target: tuple[float, float] | None
+    confidence: float | None = None
 
 
 def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
@@ -70,15 +74,17 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
                 f"{epsilon - budget:.4g} at this order; raise alpha, epsilon or delta"
             )
         epsilon = budget
+    prior_model = choice("prior_model", params["prior_model"], PRIOR_MODELS)
+    refuse_parameters(prior_model, params["calibration"], law_name)
     rule = choice("calibration", params["calibration"], tuple(RULES))
-    choice("prior_model", params["prior_model"], PRIOR_MODELS)
     choice("scope", params["scope"], SCOPES)
-    number("confidence", params["confidence"], above=0.0, below=1.0)
+    confidence = number("confidence", params["confidence"], above=0.0, below=1.0)
     integer("min_group_size", params["min_group_size"], least=1)
     boolean("secret_from_y", params["secret_from_y"])
     check_release(params, None)
     for name in ("clip_output", "prior_model"):
-        if params[name] in (True, "bounded") and params["bounds"] is None:
+        needed = params[name] in (True, "bounded", "population")
+        if needed and params["bounds"] is None:
             raise ParameterError(
                 f"{name}={params[name]!r} needs bounds=(low, high), publicly known "
                 "limits that do not come from the data"
@@ -94,7 +100,13 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
             f"n_jobs={params['n_jobs']!r} must be None or a non-zero integer"
         )
     integer("verbose", params["verbose"], least=0, booleans=True)
-    return Settings(law, RULES[rule](), Budget(alpha, epsilon, n_releases), target)
+    return Settings(
+        law,
+        RULES[rule](),
+        Budget(alpha, epsilon, n_releases),
+        target,
+        confidence if prior_model == "population" else None,
+    )
 
 
 def check_release(params: Mapping[str, Any], ranges: FloatArray | None) -> int | None:

@@ -3,7 +3,7 @@
 A `Guarantee` states one bound for one kind of prior. Guarantees have no addition:
 Pufferfish privacy does not compose in general, and k copies can need far more than
 k · epsilon. What several copies promise together is calibrated (`n_releases`).
-May import the standard library and `core`.
+May import the standard library, `core` and `_text`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from skpuffer._text import label_text, listed, number_text
 from skpuffer.core.conversions import renyi_to_delta, renyi_to_epsilon
-
-_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Guarantee:
     pairs : tuple of (value, value)
         The secret values that must not be told apart; other pairs are not covered.
     prior_model : str
-        "empirical" or "bounded".
+        "empirical", "population", "gaussian" or "bounded".
     priors : tuple
         The values of the prior column; empty where there is a single prior.
     weighted : bool
@@ -200,28 +199,49 @@ class Guarantee:
 
     def _secret_text(self) -> str:
         if self.covers_all_pairs:
-            shown = _listed([label_text(value) for value in self.secret_values])
+            shown = listed([label_text(value) for value in self.secret_values])
         else:
             pairs = [f"{label_text(a)} – {label_text(b)}" for a, b in self.pairs]
-            shown = f"the pairs {_listed(pairs)} alone"
+            shown = f"the pairs {listed(pairs)} alone"
         return f"{', '.join(self.secret)} ({shown})"
 
     def _prior_text(self) -> str:
+        bounds = f"on the declared bounds ({self._range_text()})"
         if self.prior_model == "bounded":
-            ranges = [
+            return f"for every prior {bounds}"
+        population = self.prior_model == "population"
+        kind = "fitted, weighted" if self.weighted else "fitted"
+        if self.priors:
+            kind = "populations" if population else f"{kind} priors"
+            shown = listed([label_text(label) for label in self.priors])
+            text = f"for each of the {len(self.priors)} {kind} ({shown})"
+        else:
+            text = "for the population" if population else f"for the {kind} prior"
+        if population:
+            assert self.confidence is not None
+            return (
+                f"{text}, with confidence {100 * self.confidence:.10g} % over the "
+                f"sample, for rows outside it {bounds}"
+            )
+        if self.prior_model == "gaussian":
+            one = "the column" if len(self.columns) == 1 else "each column"
+            return (
+                f"{text}, if {one} is Gaussian given {', '.join(self.secret)}, with the "
+                "fitted means and variances"
+            )
+        return text
+
+    def _range_text(self) -> str:
+        return listed(
+            [
                 f"{column} in [{ends[0]:.10g}, {ends[1]:.10g}]"
                 for column, ends in zip(self.columns, self.bounds, strict=True)
                 if ends is not None
             ]
-            return f"for every prior on the declared bounds ({_listed(ranges)})"
-        kind = "fitted, weighted" if self.weighted else "fitted"
-        if self.priors:
-            shown = _listed([label_text(label) for label in self.priors])
-            return f"for each of the {len(self.priors)} {kind} priors ({shown})"
-        return f"for the {kind} prior"
+        )
 
     def _scale_text(self) -> str:
-        return _listed(
+        return listed(
             [
                 f"{scale:.4g} ({column})"
                 for column, scale in zip(self.columns, self.scale, strict=True)
@@ -258,32 +278,6 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         return f"<p><b>Guarantee.</b> {escape(str(self))}</p>"
-
-
-def label_text(label: Hashable) -> str:
-    """Write a secret value as a reader expects it: 1.0 as 1, a tuple as a / b."""
-    if isinstance(label, tuple):
-        return " / ".join(label_text(part) for part in label)
-    if isinstance(label, float) and math.isinf(label):
-        return "∞"
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
-
-
-def number_text(value: float) -> str:
-    """Write a bound in at most six digits, rounded up where it has more."""
-    short = f"{value:.6g}"
-    if float(short) < value:
-        exponent = math.floor(math.log10(value)) - 5
-        short = f"{(round(value / 10.0**exponent) + 1) * 10.0**exponent:.6g}"
-    return short
-
-
-def _listed(items: list[str]) -> str:
-    if len(items) <= _LISTED:
-        return ", ".join(items)
-    return ", ".join(items[:_LISTED]) + f", … {len(items) - _LISTED} more"
 
 
 def _plain(value: Any) -> Any:

@@ -49,7 +49,8 @@ def compare_mechanisms(
     pandas.DataFrame
         One line for each law, scope, rule and released column: `scale`, `noise_std`,
         `column_std`, `noise_to_spread` and the `guarantee` in words. The lines of a
-        law that cannot serve the order (Gaussian at α = ∞) are left out.
+        law that cannot serve the order (Gaussian at α = ∞) are left out, and those
+        of laws and rules that do not go with the `prior_model`.
 
     Raises
     ------
@@ -88,8 +89,9 @@ def compare_mechanisms(
         estimator_class = _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
         if law == "gaussian" and parameters.get("alpha") == float("inf"):
             continue
+        rules = _rules_for(parameters.get("prior_model"), law, calibrations)
         for place, scope in enumerate(scopes):
-            for rule in calibrations:
+            for rule in rules:
                 estimator = estimator_class(
                     secret=secret, calibration=rule, scope=scope, **parameters
                 )
@@ -115,6 +117,13 @@ def compare_mechanisms(
             f"calibrations={calibrations!r}, scopes={scopes!r}"
         )
     return pd.concat(lines, ignore_index=True)[order]
+
+
+def _rules_for(prior_model: Any, law: str, rules: Sequence[str]) -> list[str]:
+    """Return the rules that go with a prior model and a law."""
+    if prior_model == "gaussian":
+        return ["transport"] if law == "gaussian" else []
+    return [r for r in rules if (prior_model, r) != ("population", "exact")]
 
 
 def _names_columns(spec: Any, X: Any) -> bool:

@@ -37,14 +37,22 @@ _PARAMETERS = """
     prior : str, int, or list of them, optional
         Column of X whose values tell priors apart: the promise is kept for each.
         May be passed to `fit` instead. Dropped from the release.
-    prior_model : {{"empirical", "bounded"}}, default="empirical"
-        "empirical": the conditional distributions of the fitted rows. "bounded": any
-        distributions on the declared `bounds`.
+    prior_model : {{"empirical", "population", "gaussian", "bounded"}}, \
+default="empirical"
+        "empirical": the conditional distributions of the fitted rows. "population":
+        the true distributions that the fitted rows were drawn from, with `confidence`
+        and within `bounds`; the release is of other rows. "gaussian": Gaussians with
+        the fitted means and variances (the promise is void where columns are not
+        Gaussian); for Gaussian noise only, without a rule: `calibration` stays at its
+        default. "bounded": any distributions on the declared `bounds`. "population"
+        and "gaussian" cover single columns: several need ``scope="column"``.
     confidence : float, default=0.95
-        Confidence of a promise for a population. Neither of the two prior models
-        makes one, and they take no account of it.
+        How often, over draws of the fitted rows, the promise of
+        ``prior_model="population"`` holds, for all pairs, priors and columns at once.
+        The other prior models take no account of it.
     bounds : (low, high) or {{column: (low, high)}}, optional
-        Publicly known limits, never the minimum and maximum of the data.
+        Publicly known limits, never the minimum and maximum of the data. Required by
+        ``prior_model="population"`` and ``"bounded"``.
     out_of_bounds : {{"clip", "error"}}, default="clip"
         What becomes of values outside, in fit and in transform.
     calibration : {{"transport", "alpha_wasserstein", "closed_form", "w_inf"}}, \

@@ -267,7 +267,8 @@ def _declared(
     """Return the declared ranges, and column weights given as numbers."""
     weights = estimator.column_weights
     by_range = isinstance(weights, str) and weights == "range"
-    needs_all = estimator.prior_model == "bounded" or estimator.clip_output or by_range
+    by_model = estimator.prior_model in ("bounded", "population")
+    needs_all = by_model or estimator.clip_output or by_range
     ranges = check_bounds(estimator.bounds, names, all_columns=needs_all)
     if isinstance(weights, str):
         return ranges, None

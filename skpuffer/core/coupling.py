@@ -172,7 +172,7 @@ class Coupling:
         shifts = np.empty((len(self.mass), first.shape[1]))
         for start in range(0, len(shifts), _BLOCK):
             part = slice(start, start + _BLOCK)
-            shifts[part] = _distance(
+            shifts[part] = distance_up(
                 first.take(self.rows[part], axis=0),
                 second.take(self.columns[part], axis=0),
             )
@@ -219,7 +219,7 @@ def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
     return sums
 
 
-def _distance(first: Any, second: Any) -> FloatArray:
+def distance_up(first: Any, second: Any) -> FloatArray:
     """Return |first − second|, one rounding error up where it is not exact."""
     difference = first - second
     inexact = (first - difference != second) | (second + difference != first)

@@ -1,0 +1,112 @@
+"""What each `prior_model` hands to calibration: pairs, and names for them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from skpuffer._parameters import Settings
+from skpuffer._text import group_text, label_text
+from skpuffer._validation import Sample
+from skpuffer.core.bands import population_bound
+from skpuffer.core.calibration import BoundedPair, Pair
+from skpuffer.core.coupling import ShiftBound
+from skpuffer.core.prior import Conditional, Prior
+from skpuffer.exceptions import ParameterError
+
+# Of the error, what the bounds on means get where there are enough rows for them to
+# gain more than the bands lose. Both depend on nothing but the sizes of the groups.
+_SHARE_OF_MEANS = 0.2
+_ROWS_FOR_MEANS = 100
+
+
+def pairs_of(priors: list[Prior]) -> tuple[list[tuple[Conditional, Conditional]], list]:
+    """Return the conditionals of each secret pair under each prior, and its name.
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    pairs, labels = [], []
+    for prior in priors:
+        for i, j in prior.pairs:
+            pairs.append((prior.conditionals[i], prior.conditionals[j]))
+            text = f"{label_text(prior.secrets[i])} – {label_text(prior.secrets[j])}"
+            labels.append(group_text(prior.label, text))
+    if not pairs:
+        raise ParameterError(
+            "no secret pair occurs under any prior: every value of the prior column has "
+            "at most one value of the secret"
+        )
+    return pairs, labels
+
+
+def empirical_pairs(
+    priors: list[Prior], weights: np.ndarray
+) -> tuple[list[Pair], list[str]]:
+    """Return the pairs of the fitted rows themselves."""
+    pairs, labels = pairs_of(priors)
+    return [Pair(first, second, weights) for first, second in pairs], labels
+
+
+def population_pairs(
+    priors: list[Prior],
+    limits: np.ndarray,
+    settings: Settings,
+    error: float,
+) -> tuple[list[BoundedPair], list[str]]:
+    """Return bounds that hold for all pairs of the population together.
+
+    Parameters
+    ----------
+    priors : list of Prior
+        Of one column.
+    limits : ndarray of shape (2,)
+        The declared range.
+    settings : Settings
+    error : float
+        Probability with which any of the bounds may fail.
+    """
+    pairs, labels = pairs_of(priors)
+    groups = len({id(conditional) for pair in pairs for conditional in pair})
+    # Bounds on means serve rules that take the mean of a convex function.
+    convex = settings.law.convex and settings.rule.name != "w_inf"
+    convex = convex and math.isfinite(settings.budget.alpha)
+    large = [
+        convex and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS
+        for first, second in pairs
+    ]
+    for_means = error * _SHARE_OF_MEANS if any(large) else 0.0
+    beta = (error - for_means) / groups
+    bounds = [
+        population_bound(
+            first,
+            second,
+            low=float(limits[0]),
+            high=float(limits[1]),
+            beta_first=beta,
+            beta_second=beta,
+            beta_pair=for_means / sum(large) if enough else 0.0,
+        )
+        for (first, second), enough in zip(pairs, large, strict=True)
+    ]
+    return [BoundedPair(bound, np.ones(1)) for bound in bounds], labels
+
+
+def bounded_pair(
+    sample: Sample, block: list[int]
+) -> tuple[list[BoundedPair], list[str]]:
+    """No prior on the ranges moves a row further than all ranges at once.
+
+    The proportions of the scales are those given or of the ranges: nothing here may
+    depend on the data, of which no prior is assumed.
+    """
+    low, high = sample.ranges[block].T
+    exact = low + (high - low) == high
+    span = np.where(exact, high - low, np.nextafter(high - low, np.inf))
+    given = sample.column_weights
+    weights = span if given is None else given[block]
+    bound = ShiftBound(span[np.newaxis, :], np.ones(1))
+    return [BoundedPair(bound, weights)], ["any"]

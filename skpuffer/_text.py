@@ -1,0 +1,41 @@
+"""Labels, numbers and lists as sentences show them; the standard library alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+
+_LISTED = 8
+
+
+def label_text(label: Hashable) -> str:
+    """Write a secret value as a reader expects it: 1.0 as 1, a tuple as a / b."""
+    if isinstance(label, tuple):
+        return " / ".join(label_text(part) for part in label)
+    if isinstance(label, float) and math.isinf(label):
+        return "∞"
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def number_text(value: float) -> str:
+    """Write a bound in at most six digits, rounded up where it has more."""
+    short = f"{value:.6g}"
+    if float(short) < value:
+        exponent = math.floor(math.log10(value)) - 5
+        short = f"{(round(value / 10.0**exponent) + 1) * 10.0**exponent:.6g}"
+    return short
+
+
+def listed(items: list[str]) -> str:
+    """Join a list with commas, cut short where it is long."""
+    if len(items) <= _LISTED:
+        return ", ".join(items)
+    return ", ".join(items[:_LISTED]) + f", … {len(items) - _LISTED} more"
+
+
+def group_text(prior: Hashable, secret: Hashable) -> str:
+    """Name a secret value, or a pair of them, under a prior."""
+    shown = label_text(secret)
+    return shown if prior is None else f"{label_text(prior)}: {shown}"
