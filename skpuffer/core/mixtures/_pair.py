@@ -134,6 +134,11 @@ class MixturePair:
         return float(self.atoms[-1] - self.atoms[0])
 
     @property
+    def middle(self) -> float:
+        """The middle of the outermost atoms."""
+        return float(self.atoms[0] / 2 + self.atoms[-1] / 2)
+
+    @property
     def least_gap(self) -> float:
         """The smallest distance of two atoms; zero for a single one."""
         return float(np.diff(self.atoms).min(initial=self.span))
