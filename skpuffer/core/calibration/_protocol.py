@@ -124,10 +124,13 @@ class CalibrationRule(Protocol):
         The key in `RULES`.
     source : str
         The theorem that the promise rests on.
+    one_column : bool
+        Whether it serves a single column only.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
+    one_column: ClassVar[bool]
 
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget

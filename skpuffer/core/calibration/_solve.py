@@ -134,6 +134,7 @@ class ShiftRule(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]
+    one_column: ClassVar[bool] = False
     # Whether another plan may satisfy the same condition at a smaller scale.
     refines: ClassVar[bool] = True
 
