@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from skpuffer.core.mixtures import DivergenceBound
 
 # In the logarithm of the scale.
-_ROOT_TOLERANCE = 1e-5
+_ROOT_TOLERANCE = 3e-4
 _LEAST_STEP, _LONGEST_STEP = 0.02, math.log(30.0)
 # Between large scales, where the divergence falls with the square, and small ones.
 _USUAL_FALL = 1.6

@@ -15,14 +15,19 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.core.mixtures._excess import divergence, log_shift, round_off
-from skpuffer.core.mixtures._interpolated import atoms_near
+from skpuffer.core.mixtures._interpolated import condensed_error
 from skpuffer.core.mixtures._pair import MixturePair
-from skpuffer.core.mixtures._panels import check, integrate
+from skpuffer.core.mixtures._panel_bounds import check
+from skpuffer.core.mixtures._panels import Atoms, Panels, cells, integrate
 from skpuffer.core.mixtures._protocol import DivergenceBound
 from skpuffer.core.prior import FloatArray
 
 _ULP = 2.0**-52
 _MAX_PANELS = 20_000
+# Panels times the atoms that matter to them.
+_MAX_CELLS = 4_000_000
+# More atoms than this may be condensed.
+_MANY = 500
 _LEFT_OUT = math.exp(-40)
 _NOWHERE = DivergenceBound(math.inf, math.inf)
 
@@ -61,19 +66,16 @@ class GaussianMixtures:
         shift = log_shift(alpha, epsilon)
         target = (alpha - 1) * epsilon
         allowed = tolerance * target * math.exp(target - shift)
-        atoms, interpolation = atoms_near(pair, scale, tolerance, low, high)
-        found = _panels(atoms, low, high, alpha, shift, allowed)
+        condensed = _condense(pair, scale)
+        atoms = _atoms(pair, scale, condensed)
+        # More nodes where little error is allowed in all.
+        order = 12 if allowed > 1e-8 * alpha else 20
+        found = _panels(atoms, low, high, alpha, shift, allowed, order)
         if found is None:
             return _NOWHERE
-        middle, half, missed = found
-        totals = integrate(atoms, middle, half, alpha, shift)
-        places = atoms.places
-        beyond = max(
-            places[0] - middle.min(initial=places[0]),
-            middle.max(initial=places[-1]) - places[-1],
-        )
-        error = len(places) + 4000 + 2 * (places[-1] - places[0]) * (40 + beyond)
-        error = float(error) * _ULP + interpolation
+        panels, missed = found
+        totals = integrate(atoms, panels, alpha, shift, order)
+        error = _round_off(pair, scale, atoms, panels, condensed)
         if not (alpha * error < 1e-3 and np.isfinite(totals).all()):
             return _NOWHERE
         missed += alpha * _LEFT_OUT * math.exp(-shift)
@@ -84,6 +86,56 @@ class GaussianMixtures:
             upper = max(upper, divergence(above, alpha, shift))
         estimate = divergence(float(totals.max()), alpha, shift)
         return DivergenceBound(estimate, upper * (1 + 8 * _ULP))
+
+
+def _condense(pair: MixturePair, scale: float) -> bool:
+    """Whether fewer nodes can stand for the atoms."""
+    n = len(pair.atoms)
+    return n > _MANY and pair.equal_nodes.worth(scale) < n
+
+
+def _atoms(pair: MixturePair, scale: float, condensed: bool) -> Atoms:
+    """Return the atoms in units of the scale from their middle."""
+    if condensed:
+        nodes = pair.equal_nodes
+        places, masses = nodes.condensed(scale)
+        return Atoms(places + (nodes.low - pair.middle) / scale, masses)
+    masses = np.stack([pair.first, pair.second])
+    return Atoms((pair.atoms - pair.middle) / scale, masses)
+
+
+def _round_off(
+    pair: MixturePair, scale: float, atoms: Atoms, panels: Panels, condensed: bool
+) -> float:
+    """Bound the relative error of all densities at the nodes."""
+    places, (middle, half) = atoms.places, panels
+    if not len(middle):
+        return 0.0
+    beyond = max(places[0] - middle[0], middle[-1] - places[-1], 0.0)
+    span = float(places[-1] - places[0])
+    error = (len(places) + 4000 + 2 * span * (40 + float(beyond))) * _ULP
+    if not condensed:
+        return error
+    # How far from a node the atoms are that a mixture's density there consists of: of
+    # those beyond, whatever their masses, less than e^-45 is due.
+    farthest, least = 0.0, 1.0
+    for support, mass in pair.supports:
+        farthest = max(farthest, _farthest((support - pair.middle) / scale, panels))
+        least = min(least, mass)
+    reach = math.sqrt(farthest**2 + 2 * (45 - math.log(least)))
+    nodes = pair.equal_nodes
+    # Sums of up to as many terms as there are atoms.
+    error += 30 * len(pair.atoms) * _ULP
+    return error + nodes.error(scale, reach) + condensed_error(reach) + 1e-15
+
+
+def _farthest(support: FloatArray, panels: Panels) -> float:
+    """Return the largest distance of a panel's points from the nearest atom."""
+    middle, half = panels
+    after = np.searchsorted(support, middle)
+    left = np.abs(middle - support[np.maximum(after - 1, 0)])
+    right = np.abs(middle - support[np.minimum(after, len(support) - 1)])
+    return float((np.minimum(left, right) + half).max())
 
 
 def _range(pair: MixturePair, alpha: float, scale: float) -> tuple[float, float]:
@@ -99,23 +151,26 @@ def _range(pair: MixturePair, alpha: float, scale: float) -> tuple[float, float]
 
 
 def _panels(
-    atoms: FloatArray,
+    atoms: Atoms,
     low: float,
     high: float,
     alpha: float,
     shift: float,
     allowed: float,
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    order: int,
+) -> tuple[Panels, FloatArray] | None:
     """Return panels to integrate and what is missed, or None where it is too much."""
     count = math.ceil((high - low) / 2)
     half = np.full(count, (high - low) / (2 * count))
     middle = low + half * (2 * np.arange(count) + 1)
-    kept, missed, made = [], np.zeros(2), 0
+    kept, missed, made, work = [], np.zeros(2), 0, 0
     while len(middle):
+        panels = Panels(middle, half)
         made += len(middle)
-        if made > _MAX_PANELS:
+        work += cells(atoms, panels)
+        if made > _MAX_PANELS or work > _MAX_CELLS:
             return None
-        found = check(atoms, middle, half, alpha, shift)
+        found = check(atoms, panels, alpha, shift, order)
         share = allowed * 2 * half / (high - low)
         nothing = found.whole.max(axis=1) <= share
         fine = ~nothing & (found.error.max(axis=1) <= share)
@@ -127,5 +182,5 @@ def _panels(
         middle[::2] -= half[::2]
         middle[1::2] += half[1::2]
     middle, half = (np.concatenate(part) for part in zip(*kept, strict=True))
-    order = np.argsort(middle)
-    return middle[order], half[order], missed
+    ascending = np.argsort(middle)
+    return Panels(middle[ascending], half[ascending]), missed

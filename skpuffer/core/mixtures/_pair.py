@@ -14,6 +14,7 @@ import numpy as np
 from skpuffer.core.coupling import Coupling
 from skpuffer.core.grid import check_grid_range, round_to_grid
 from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
+from skpuffer.core.mixtures._interpolated import EqualNodes
 from skpuffer.core.prior import Conditional, FloatArray, IntArray
 
 # Smaller probabilities would come too near the end of the floats.
@@ -152,6 +153,19 @@ class MixturePair:
     def second(self) -> FloatArray:
         """Probabilities of the second conditional."""
         return _probabilities(self.second_mass)
+
+    @cached_property
+    def supports(self) -> list[tuple[FloatArray, float]]:
+        """The atoms of each conditional, and its smallest probability."""
+        return [
+            (self.atoms[mass > 0], float(mass[mass > 0].min()) / int(mass.sum()))
+            for mass in (self.first_mass, self.second_mass)
+        ]
+
+    @cached_property
+    def equal_nodes(self) -> EqualNodes:
+        """Both mixtures on equally spaced nodes."""
+        return EqualNodes.of(self.atoms, [self.first_mass, self.second_mass])
 
     def divergence(self, alpha: float) -> float:
         """Bound the divergence of the atoms themselves, without any noise.
