@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from skpuffer.core.mixtures import DivergenceBound
 
 # In the logarithm of the scale.
-_ROOT_TOLERANCE = 3e-4
+_ROOT_TOLERANCE = 1e-6
 _LEAST_STEP, _LONGEST_STEP = 0.02, math.log(30.0)
 # Between large scales, where the divergence falls with the square, and small ones.
 _USUAL_FALL = 1.6
@@ -64,9 +64,11 @@ def descend(
         upper = bound(math.exp(log_scale), confirm).upper
         return _log_ratio(upper, epsilon) - math.log1p(-2 * confirm)
 
-    nearest = sorted(known, key=lambda x: abs(x - root))[:2]
+    nearest = sorted(known, key=lambda x: (abs(x - root) < 1e-5, abs(x - root)))[:2]
     fall = -(known[nearest[1]] - known[nearest[0]]) / (nearest[1] - nearest[0])
-    found = _confirmed(margin, root, math.log(ceiling), fall, confirm)
+    # Aim for half the margin at once.
+    start = root + 4 * confirm / min(max(fall, 0.2), 20.0)
+    found = _confirmed(margin, start, math.log(ceiling), fall, confirm)
     return None if found is None else math.exp(found)
 
 

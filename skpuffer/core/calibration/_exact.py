@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
 from skpuffer.core.calibration._descend import descend
 from skpuffer.core.calibration._protocol import BoundedPair, Budget, Calibrated, Pair
 from skpuffer.core.calibration._transport import Transport
@@ -18,7 +16,7 @@ from skpuffer.core.prior import FloatArray
 
 # Relative width between the divergence and its bound: looking for the root, and
 # confirming it. The second is what optimality is given away for.
-_SEARCH, _CONFIRM = 3e-3, 4e-6
+_SEARCH, _CONFIRM = 1e-3, 4e-6
 # The scale is not looked for below the smallest gap or the span over these, nor where
 # the release grid would not reach the data.
 _GAP_FLOOR, _SPAN_FLOOR, _GRID_FLOOR = 10.0, 1000.0, 2.0**-31
@@ -99,7 +97,7 @@ class Exact:
             )
         mixtures = None
         if isinstance(pair, Pair):
-            mixtures = MixturePair.from_coupling(pair.coupling)
+            mixtures = MixturePair.from_coupling(pair.coupling, pair.bound.shifts[:, 0])
         bound = pair.bound.compressed() if law.convex else pair.bound
         witness = MixtureWitness(mixtures, bound)
         return Calibrated(self.unit_scale(witness, law, budget, pair.weights), witness)
@@ -121,9 +119,10 @@ class Exact:
         ceiling = Transport().unit_scale(witness.bound, law, budget, weights)
         # In the data's units, for a single copy.
         factor = float(weights[0]) / math.sqrt(budget.n_releases)
+        low, high = mixtures.ends
         floor = max(
-            min(mixtures.least_gap / _GAP_FLOOR, mixtures.span / _SPAN_FLOOR),
-            float(np.abs(mixtures.atoms[[0, -1]]).max()) * _GRID_FLOOR,
+            min(mixtures.least_gap / _GAP_FLOOR, (high - low) / _SPAN_FLOOR),
+            max(-low, high) * _GRID_FLOOR,
         )
 
         def bound(scale: float, tolerance: float) -> DivergenceBound:

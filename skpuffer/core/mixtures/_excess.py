@@ -13,7 +13,7 @@ import numpy as np
 
 from skpuffer.core.prior import FloatArray
 
-# Beyond this exponent the linear parts are too small to cancel anything.
+# Beyond this exponent of p/q nothing cancels any more.
 _LARGE = 30.0
 # A target e^L beyond e^this is divided out, so that its neighbourhood stays finite.
 _HEADROOM = 300.0
@@ -28,12 +28,22 @@ def log_shift(alpha: float, epsilon: float) -> float:
 
 
 def both_excesses(
-    log_p: FloatArray, log_q: FloatArray, alpha: float
+    log_p: FloatArray,
+    log_q: FloatArray,
+    alpha: float,
+    densities: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return G(p, q) and G(q, p).
 
-    G = p [(α−1) h(−r) + h((α−1) r)] with r = log p/q and h(x) = e^x − 1 − x, a sum
-    of two terms that are not negative.
+    G = p [(r^{α−1} − 1) − (α−1)(1 − 1/r)] with r = p/q; each bracket to full
+    precision. What cancels between them is of the order of the relative error of r.
+
+    Parameters
+    ----------
+    log_p, log_q : ndarray
+    alpha : float
+    densities : tuple of ndarray, optional
+        p and q themselves, where they are at hand.
 
     Examples
     --------
@@ -41,38 +51,44 @@ def both_excesses(
     >>> there.round(12), back.round(12)
     (array([0.02]), array([0.01666667]))
     """
+    p, q = densities or (np.exp(log_p), np.exp(log_q))
     ratio = log_p - log_q
-    return (
-        _excess(log_p, ratio, log_q, alpha),
-        _excess(log_q, -ratio, log_p, alpha),
-    )
+    order = alpha - 1
+    size = max(float(ratio.max()), -float(ratio.min()))
+    large = None
+    if not size * max(order, 1.0) <= _LARGE:
+        large = ~(np.abs(ratio) * max(order, 1.0) <= _LARGE)
+        full, ratio = ratio, np.where(large, 0.0, ratio)
+    up = np.expm1(ratio)
+    power = np.expm1(order * ratio)
+    # 1 − e^−x from e^x − 1.
+    there = up / (1 + up)
+    there *= -order
+    there += power
+    there *= p
+    back = power / (1 + power)
+    up *= order
+    back = np.subtract(up, back, out=back)
+    back *= q
+    if large is not None:
+        log_p, log_q, p, q, ratio = (
+            values[large] for values in (log_p, log_q, p, q, full)
+        )
+        there[large] = _far(log_p + order * ratio, alpha * p - order * q)
+        back[large] = _far(log_q - order * ratio, alpha * q - order * p)
+    return there, back
 
 
-def _excess(
-    log_p: FloatArray, ratio: FloatArray, log_q: FloatArray, alpha: float
-) -> FloatArray:
-    power = (alpha - 1) * ratio
-    with np.errstate(over="ignore", invalid="ignore"):
-        large = np.abs(power) > _LARGE
-        large |= np.abs(ratio) > _LARGE
-        result = np.expm1(power)
-        result -= power
-        back = np.expm1(-ratio)
-        back += ratio
-        back *= alpha - 1
-        result += back
-        result *= np.exp(log_p)
-        if large.any():
-            p, q, power = log_p[large], log_q[large], power[large]
-            rest = (alpha - 1) * np.exp(q) - alpha * np.exp(p)
-            result[large] = np.maximum(np.exp(p + power) + rest, 0.0)
-    return result
+def _far(log_power: FloatArray, linear: FloatArray) -> FloatArray:
+    """Return F − αp + (α−1)q where the terms differ by orders of magnitude."""
+    with np.errstate(over="ignore"):
+        return np.maximum(np.exp(log_power) - linear, 0.0)
 
 
 def divergence(excess: float, alpha: float, shift: float) -> float:
     """Return log(1 + ∫G) / (α−1), for an integral lowered by e^shift."""
     if shift == 0:
-        return math.log1p(excess) / (alpha - 1)
+        return math.log1p(max(excess, 0.0)) / (alpha - 1)
     if math.isinf(excess):
         return math.inf
     return (shift + math.log(math.exp(-shift) + excess)) / (alpha - 1)
@@ -85,7 +101,7 @@ def round_off(excess: float, alpha: float, shift: float, error: float) -> float:
     (e^x − 1)² ≤ 2 max(1, e^x) h(x), Cauchy's inequality bounds the sums of |F−p| and
     |p−q| by the sum of G itself. A multiple of (α · error)² covers the second order.
     """
-    one = math.exp(-shift)
+    one, excess = math.exp(-shift), max(excess, 0.0)
     first = (2 * alpha - 1) * math.sqrt(2 * excess * (2 * one + excess))
     first += 2 * math.sqrt((alpha - 1) * excess * one)
     second = 4 * (alpha * error) ** 2 * (one + excess)

@@ -60,14 +60,15 @@ class GaussianMixtures:
         >>> round(found.upper, 5)
         1.0
         """
-        low, high = _range(pair, alpha, scale)
+        centre = 0.5 * pair.ends[0] + 0.5 * pair.ends[1]
+        low, high = _range(pair, alpha, scale, centre)
         if not high - low < 2 * _MAX_PANELS:
             return _NOWHERE
         shift = log_shift(alpha, epsilon)
         target = (alpha - 1) * epsilon
         allowed = tolerance * target * math.exp(target - shift)
         condensed = _condense(pair, scale)
-        atoms = _atoms(pair, scale, condensed)
+        atoms = _atoms(pair, scale, centre, condensed)
         # More nodes where little error is allowed in all.
         order = 12 if allowed > 1e-8 * alpha else 20
         found = _panels(atoms, low, high, alpha, shift, allowed, order)
@@ -75,7 +76,7 @@ class GaussianMixtures:
             return _NOWHERE
         panels, missed = found
         totals = integrate(atoms, panels, alpha, shift, order)
-        error = _round_off(pair, scale, atoms, panels, condensed)
+        error = _round_off(pair, scale, centre, atoms, panels, condensed)
         if not (alpha * error < 1e-3 and np.isfinite(totals).all()):
             return _NOWHERE
         missed += alpha * _LEFT_OUT * math.exp(-shift)
@@ -90,22 +91,25 @@ class GaussianMixtures:
 
 def _condense(pair: MixturePair, scale: float) -> bool:
     """Whether fewer nodes can stand for the atoms."""
-    n = len(pair.atoms)
-    return n > _MANY and pair.equal_nodes.worth(scale) < n
+    return pair.size > _MANY and pair.equal_nodes.worth(scale) < pair.size
 
 
-def _atoms(pair: MixturePair, scale: float, condensed: bool) -> Atoms:
+def _atoms(pair: MixturePair, scale: float, middle: float, condensed: bool) -> Atoms:
     """Return the atoms in units of the scale from their middle."""
     if condensed:
         nodes = pair.equal_nodes
         places, masses = nodes.condensed(scale)
-        return Atoms(places + (nodes.low - pair.middle) / scale, masses)
-    masses = np.stack([pair.first, pair.second])
-    return Atoms((pair.atoms - pair.middle) / scale, masses)
+        return Atoms(places + (nodes.low - middle) / scale, masses)
+    return Atoms((pair.atoms - middle) / scale, np.array(pair.probabilities))
 
 
 def _round_off(
-    pair: MixturePair, scale: float, atoms: Atoms, panels: Panels, condensed: bool
+    pair: MixturePair,
+    scale: float,
+    centre: float,
+    atoms: Atoms,
+    panels: Panels,
+    condensed: bool,
 ) -> float:
     """Bound the relative error of all densities at the nodes."""
     places, (middle, half) = atoms.places, panels
@@ -116,31 +120,34 @@ def _round_off(
     error = (len(places) + 4000 + 2 * span * (40 + float(beyond))) * _ULP
     if not condensed:
         return error
+    parts = pair.first, pair.second
     # How far from a node the atoms are that a mixture's density there consists of: of
     # those beyond, whatever their masses, less than e^-45 is due.
-    farthest, least = 0.0, 1.0
-    for support, mass in pair.supports:
-        farthest = max(farthest, _farthest((support - pair.middle) / scale, panels))
-        least = min(least, mass)
-    reach = math.sqrt(farthest**2 + 2 * (45 - math.log(least)))
+    away = max(_farthest(part.places, panels, scale, centre) for part in parts)
+    least = min(part.least for part in parts)
+    reach = math.sqrt(away**2 + 2 * (45 - math.log(least)))
     nodes = pair.equal_nodes
     # Sums of up to as many terms as there are atoms.
-    error += 30 * len(pair.atoms) * _ULP
+    error += 30 * pair.size * _ULP
     return error + nodes.error(scale, reach) + condensed_error(reach) + 1e-15
 
 
-def _farthest(support: FloatArray, panels: Panels) -> float:
+def _farthest(
+    support: FloatArray, panels: Panels, scale: float, centre: float
+) -> float:
     """Return the largest distance of a panel's points from the nearest atom."""
-    middle, half = panels
+    middle = panels.middle * scale + centre
     after = np.searchsorted(support, middle)
     left = np.abs(middle - support[np.maximum(after - 1, 0)])
     right = np.abs(middle - support[np.minimum(after, len(support) - 1)])
-    return float((np.minimum(left, right) + half).max())
+    return float((np.minimum(left, right) / scale + panels.half).max())
 
 
-def _range(pair: MixturePair, alpha: float, scale: float) -> tuple[float, float]:
+def _range(
+    pair: MixturePair, alpha: float, scale: float, middle: float
+) -> tuple[float, float]:
     """Return where to integrate, in units of the scale from the atoms' middle."""
-    reach, middle = pair.reach, pair.middle
+    reach = pair.reach
     shift = reach.shift / scale
     beyond = (alpha - 1) * shift + np.sqrt(alpha * (alpha - 1) * shift * shift + 80.0)
     low = float(((reach.low - middle) / scale - beyond).min())

@@ -1,4 +1,4 @@
-"""Many atoms stand in for by few: masses laid on interpolation nodes.
+"""Few nodes that stand for many atoms: masses laid on interpolation nodes.
 
 The density at y is Σ m f(x) with f(x) = exp(−(y − x)²/2σ²), and f is smooth in x: laid
 on nodes with Lagrange weights, which may be negative, masses give every density up to
@@ -12,12 +12,14 @@ The k-th derivative of f at distance sσ is f times a Hermite polynomial, at mos
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from skpuffer.core.prior import FloatArray, IntArray
+from skpuffer.core.mixtures._atomic import Atomic
+from skpuffer.core.prior import FloatArray
 
 SPACINGS = 3 * 2**16
 _NODES = 16
@@ -40,23 +42,12 @@ class EqualNodes:
     masses: FloatArray
 
     @classmethod
-    def of(cls, atoms: FloatArray, masses: list[IntArray]) -> EqualNodes:
-        """Lay the masses of atoms on nodes."""
-        low, high = float(atoms[0]), float(atoms[-1])
+    def of(cls, parts: Sequence[Atomic]) -> EqualNodes:
+        """Lay the masses of two one-column distributions on nodes."""
+        low = min(float(part.places[0]) for part in parts)
+        high = max(float(part.places[-1]) for part in parts)
         spacing = (high - low) / SPACINGS
-        place = atoms - low
-        place *= SPACINGS / (3 * (high - low))
-        cell = np.minimum(place.astype(np.intp), SPACINGS // 3 - 1)
-        # In spacings from the middle of the cell.
-        place -= cell
-        place -= 0.5
-        place *= 3.0
-        laid = []
-        for mass in masses:
-            total = int(mass.sum())
-            here = mass > 0
-            laid.append(_lay(cell[here], place[here], mass[here], total))
-        return cls(low, spacing, np.array(laid))
+        return cls(low, spacing, np.array([_lay(part, low, high) for part in parts]))
 
     def error(self, scale: float, reach: float) -> float:
         """Bound the relative error of densities up to `reach` scales away."""
@@ -69,7 +60,7 @@ class EqualNodes:
 
         Nodes of shape (n,), ascending; masses of shape (2, n).
         """
-        size = max(int(_CELL * scale / self.spacing), 1)
+        size = min(max(int(_CELL * scale / self.spacing), 1), SPACINGS + 1)
         count = -(-self.masses.shape[1] // size)
         padded = np.zeros((2, count * size))
         padded[:, : self.masses.shape[1]] = self.masses
@@ -82,7 +73,7 @@ class EqualNodes:
     def worth(self, scale: float) -> int:
         """Return how many Chebyshev nodes there would be."""
         size = _CELL * scale / self.spacing
-        return int(_NODES * SPACINGS / size) if size >= 2 * _NODES else SPACINGS
+        return _NODES * (1 + int(SPACINGS / size)) if size > 2 * _NODES else SPACINGS
 
 
 def condensed_error(reach: float) -> float:
@@ -101,30 +92,35 @@ def _derivative(order: int, reach: float, width: float) -> float:
     return (far + math.sqrt(order)) ** order * math.exp(min(width * far, 700.0))
 
 
-def _lay(
-    cell: IntArray, place: FloatArray, mass: IntArray, total: int
-) -> FloatArray:
+def _lay(part: Atomic, low: float, high: float) -> FloatArray:
     """Sum up cubic Lagrange weights on the nodes, from moments in each cell."""
-    weight = None
-    if not (mass == mass[0]).all():
-        weight = (mass / total).astype(np.float64)
     cells = SPACINGS // 3
-    moments = [np.bincount(cell, weight, minlength=cells).astype(np.float64)]
-    power = place if weight is None else place * weight
-    for degree in range(1, 4):
-        moments.append(np.bincount(cell, power, minlength=cells))
+    inverse = cells / (high - low)
+    edges = low + np.arange(1, cells) / inverse
+    ends = np.searchsorted(part.places, edges)
+    starts = np.concatenate([[0], ends])
+    counts = np.diff(starts, append=len(part.places))
+    # In spacings from the middle of the cell.
+    place = part.places - low
+    place *= inverse
+    place -= np.repeat(np.arange(cells) + 0.5, counts)
+    place *= 3.0
+    weighted = not (part.mass == part.mass[0]).all()
+    power = part.probabilities if weighted else np.ones(len(place))
+    filled = np.flatnonzero(counts)
+    table = np.zeros((4, cells))
+    for degree in range(4):
+        table[degree, filled] = np.add.reduceat(power, starts[filled])
         if degree < 3:
             power = power * place
-    table = np.array(moments)
-    if weight is None:
-        table *= int(mass[0]) / total
+    if not weighted:
+        table *= float(part.probabilities[0])
     # Lagrange polynomials at −3/2, −1/2, 1/2, 3/2, by powers.
-    nodes = np.array([-1.5, -0.5, 0.5, 1.5])
-    inverse = np.linalg.inv(np.vander(nodes, increasing=True))
-    parts = inverse.T @ table
+    vander = np.vander([-1.5, -0.5, 0.5, 1.5], increasing=True)
+    at_nodes = np.linalg.inv(vander).T @ table
     laid = np.zeros(SPACINGS + 1)
     for k in range(4):
-        laid[k : k + 3 * cells : 3] += parts[k]
+        laid[k : k + 3 * cells : 3] += at_nodes[k]
     return laid
 
 

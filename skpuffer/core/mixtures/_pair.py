@@ -1,4 +1,4 @@
-"""Two one-column conditionals on one support: what mixture divergences work on.
+"""Two one-column conditionals side by side: what mixture divergences work on.
 
 Frozen; masses stay exact integers until a density is evaluated.
 """
@@ -12,14 +12,17 @@ from functools import cached_property
 import numpy as np
 
 from skpuffer.core.coupling import Coupling
-from skpuffer.core.grid import check_grid_range, round_to_grid
+from skpuffer.core.mixtures._atomic import Atomic
 from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
 from skpuffer.core.mixtures._interpolated import EqualNodes
-from skpuffer.core.prior import Conditional, FloatArray, IntArray
+from skpuffer.core.prior import FloatArray
 
 # Smaller probabilities would come too near the end of the floats.
 _LEAST = 1e-200
 _GROUPS = 4096
+_BINS = 2**15
+# Beyond so many atoms the smallest gap is not looked for.
+_MANY = 100_000
 _ULP = 2.0**-52
 
 
@@ -38,17 +41,17 @@ class Reach:
     shift: FloatArray
 
     @classmethod
-    def of(cls, coupling: Coupling) -> Reach:
-        """Collect the couples of a one-column coupling."""
-        first = coupling.first.support[:, 0].take(coupling.rows)
-        second = coupling.second.support[:, 0].take(coupling.columns)
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        size = -(-len(low) // _GROUPS)
-        starts = np.arange(0, len(low), size)
+    def of(cls, coupling: Coupling, shifts: FloatArray) -> Reach:
+        """Collect the couples of a monotone coupling and their distances."""
+        first = coupling.first.support[:, 0]
+        second = coupling.second.support[:, 0]
+        starts = np.arange(0, len(shifts), -(-len(shifts) // _GROUPS))
+        ends = np.append(starts[1:], len(shifts)) - 1
+        rows, columns = coupling.rows, coupling.columns
         return cls(
-            np.minimum.reduceat(low, starts),
-            np.maximum.reduceat(high, starts),
-            np.maximum.reduceat(high - low, starts) * (1 + _ULP),
+            np.minimum(first[rows[starts]], second[columns[starts]]),
+            np.maximum(first[rows[ends]], second[columns[ends]]),
+            np.maximum.reduceat(shifts, starts),
         )
 
     def widened(self, step: float) -> Reach:
@@ -59,26 +62,26 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class MixturePair:
-    """The atoms of two conditionals with the mass that each gives them.
+    """Two distributions of one column.
 
     Attributes
     ----------
-    atoms : ndarray of shape (n,)
-        Distinct, ascending, in data units.
-    first_mass, second_mass : ndarray of shape (n,)
-        Integers, zero where a conditional lacks the atom.
+    first, second : Atomic
     reach : Reach
-        Of a coupling of the two.
+        Of their monotone coupling.
     """
 
-    atoms: FloatArray
-    first_mass: IntArray
-    second_mass: IntArray
+    first: Atomic
+    second: Atomic
     reach: Reach
 
     @classmethod
-    def from_coupling(cls, coupling: Coupling) -> MixturePair | None:
-        """Merge the two marginals; None where a probability is below 1e-200.
+    def from_coupling(
+        cls, coupling: Coupling, shifts: FloatArray
+    ) -> MixturePair | None:
+        """Take the marginals of a monotone coupling and the distances it moves.
+
+        None where a probability is below 1e-200.
 
         Raises
         ------
@@ -88,84 +91,82 @@ class MixturePair:
         Examples
         --------
         >>> from skpuffer.core.coupling import couple
+        >>> from skpuffer.core.prior import Conditional
         >>> one = Conditional.from_rows([[0.0], [1.0]])
         >>> two = Conditional.from_rows([[1.0], [2.0]])
-        >>> pair = MixturePair.from_coupling(couple(one, two, np.ones(1)))
-        >>> pair.atoms, pair.first_mass
-        (array([0., 1., 2.]), array([1, 1, 0]))
+        >>> coupling = couple(one, two, np.ones(1))
+        >>> pair = MixturePair.from_coupling(coupling, np.ones(2))
+        >>> pair.atoms, pair.probabilities[0]
+        (array([0., 1., 2.]), array([0.5, 0.5, 0. ]))
         """
-        first, second = coupling.first, coupling.second
-        if first.support.shape[1] != 1:
+        if coupling.first.support.shape[1] != 1:
             raise ValueError("the divergence of mixtures is computed for one column")
-        if min(_least(first), _least(second)) < _LEAST:
+        first, second = (
+            Atomic(conditional.support[:, 0], conditional.mass)
+            for conditional in (coupling.first, coupling.second)
+        )
+        if min(first.least, second.least) < _LEAST:
             return None
-        both = np.concatenate([first.support[:, 0], second.support[:, 0]])
-        # Two sorted runs: a stable sort merges them in linear time.
-        both.sort(kind="stable")
-        atoms = both[np.append(True, both[1:] != both[:-1])]
-        masses = [_spread(atoms, conditional) for conditional in (first, second)]
-        return cls(atoms, masses[0], masses[1], Reach.of(coupling))
+        return cls(first, second, Reach.of(coupling, shifts))
 
     def on_grid(self, step: float) -> MixturePair | None:
-        """Return the pair with atoms rounded half up to multiples of a step.
+        """Return the pair with places rounded half up to multiples of a step.
 
         None where the grid does not reach them; the pair itself for a step of zero.
         """
         if step == 0:
             return self
         try:
-            check_grid_range(self.atoms, step)
+            first, second = self.first.on_grid(step), self.second.on_grid(step)
         except ValueError:
             return None
-        index = round_to_grid(self.atoms, step)
-        new = np.empty(len(index), dtype=bool)
-        new[0] = True
-        np.not_equal(index[1:], index[:-1], out=new[1:])
-        starts = np.flatnonzero(new)
-        return MixturePair(
-            index[starts] * step,
-            np.add.reduceat(self.first_mass, starts),
-            np.add.reduceat(self.second_mass, starts),
-            self.reach.widened(step),
-        )
+        return MixturePair(first, second, self.reach.widened(step))
 
     @property
-    def span(self) -> float:
-        """The distance of the outermost atoms."""
-        return float(self.atoms[-1] - self.atoms[0])
+    def size(self) -> int:
+        """The number of atoms, counted in each distribution."""
+        return len(self.first.places) + len(self.second.places)
 
     @property
-    def middle(self) -> float:
-        """The middle of the outermost atoms."""
-        return float(self.atoms[0] / 2 + self.atoms[-1] / 2)
+    def ends(self) -> tuple[float, float]:
+        """The outermost places."""
+        first, second = self.first.places, self.second.places
+        return float(min(first[0], second[0])), float(max(first[-1], second[-1]))
 
     @property
     def least_gap(self) -> float:
-        """The smallest distance of two atoms; zero for a single one."""
-        return float(np.diff(self.atoms).min(initial=self.span))
+        """The smallest distance of two atoms; zero where there are very many."""
+        if self.size > _MANY or len(self.atoms) == 1:
+            return 0.0
+        return float(np.diff(self.atoms).min())
 
     @cached_property
-    def first(self) -> FloatArray:
-        """Probabilities of the first conditional."""
-        return _probabilities(self.first_mass)
+    def atoms(self) -> FloatArray:
+        """The places of both, distinct and ascending."""
+        both = np.concatenate([self.first.places, self.second.places])
+        # Two sorted runs: a stable sort merges them in linear time.
+        both.sort(kind="stable")
+        return both[np.append(True, both[1:] != both[:-1])]
 
     @cached_property
-    def second(self) -> FloatArray:
-        """Probabilities of the second conditional."""
-        return _probabilities(self.second_mass)
-
-    @cached_property
-    def supports(self) -> list[tuple[FloatArray, float]]:
-        """The atoms of each conditional, and its smallest probability."""
-        return [
-            (self.atoms[mass > 0], float(mass[mass > 0].min()) / int(mass.sum()))
-            for mass in (self.first_mass, self.second_mass)
-        ]
+    def probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """What each distribution gives the atoms."""
+        return self.first.spread_over(self.atoms), self.second.spread_over(self.atoms)
 
     @cached_property
     def equal_nodes(self) -> EqualNodes:
-        """Both mixtures on equally spaced nodes."""
-        return EqualNodes.of(self.atoms, [self.first_mass, self.second_mass])
+        """Both on equally spaced nodes, to all digits for smooth functions."""
+        return EqualNodes.of((self.first, self.second))
+
+    @cached_property
+    def binned(self) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Both on few equally spaced nodes, for estimates: places, probabilities."""
+        low, high = self.ends
+        width = (high - low) / _BINS
+        return low + width * np.arange(_BINS + 1), (
+            self.first.binned(low, width, _BINS + 1),
+            self.second.binned(low, width, _BINS + 1),
+        )
 
     def divergence(self, alpha: float) -> float:
         """Bound the divergence of the atoms themselves, without any noise.
@@ -174,38 +175,24 @@ class MixturePair:
         -------
         float
             Above the larger direction by round-off only; infinite where one
-            conditional has an atom that the other lacks.
+            distribution has an atom that the other lacks.
         """
-        if np.array_equal(self.first_mass, self.second_mass):
+        first, second = self.first, self.second
+        if not np.array_equal(first.places, second.places):
+            return math.inf
+        if np.array_equal(first.mass, second.mass):
             # Equal proportions have equal masses: there is no common factor.
             return 0.0
-        if not (self.first_mass.all() and self.second_mass.all()):
-            return math.inf
-        log_p, log_q = np.log(self.first), np.log(self.second)
-        error = 4 * _ULP * (1 + float(-min(log_p.min(), log_q.min())))
+        log_p, log_q = np.log(first.probabilities), np.log(second.probabilities)
+        error = 8 * _ULP * (1 - math.log(min(first.least, second.least)))
         if math.isinf(alpha):
             return float(np.abs(log_p - log_q).max()) + 2 * error
+        error += len(log_p) * _ULP
         if alpha * error > 1e-3:
             return math.inf
-        error += len(log_p) * _ULP
         bounds = []
         for excess in both_excesses(log_p, log_q, alpha):
             total = float(excess.sum())
             total += round_off(total, alpha, 0.0, error)
             bounds.append(divergence(total, alpha, 0.0))
         return max(bounds) * (1 + 4 * _ULP)
-
-
-def _least(conditional: Conditional) -> float:
-    return int(conditional.mass.min()) / conditional.total
-
-
-def _spread(atoms: FloatArray, conditional: Conditional) -> IntArray:
-    """Lay masses out on a support that contains the conditional's."""
-    mass = np.zeros(len(atoms), dtype=conditional.mass.dtype)
-    mass[np.searchsorted(atoms, conditional.support[:, 0])] = conditional.mass
-    return mass
-
-
-def _probabilities(mass: IntArray) -> FloatArray:
-    return (mass / int(mass.sum())).astype(np.float64)
