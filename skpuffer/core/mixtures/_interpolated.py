@@ -24,6 +24,8 @@ from skpuffer.core.prior import FloatArray
 SPACINGS = 3 * 2**16
 _NODES = 16
 _CELL = 0.25
+_MAX_SIZE = 2**12
+_ONE_THREAD = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +62,27 @@ class EqualNodes:
 
         Nodes of shape (n,), ascending; masses of shape (2, n).
         """
-        size = min(max(int(_CELL * scale / self.spacing), 1), SPACINGS + 1)
+        size = self._cell_size(scale)
         count = -(-self.masses.shape[1] // size)
         padded = np.zeros((2, count * size))
         padded[:, : self.masses.shape[1]] = self.masses
         local, weights = _chebyshev(size)
-        masses = (padded.reshape(2 * count, size) @ weights).reshape(2, -1)
+        rows = padded.reshape(2 * count, size)
+        few = max(_ONE_THREAD // (size * _NODES), 1)
+        # Small products: large ones would wait for threads of other processes.
+        parts = [rows[i : i + few] @ weights for i in range(0, len(rows), few)]
+        masses = np.concatenate(parts).reshape(2, -1)
         starts = np.arange(count) * size
         places = (starts[:, np.newaxis] + local).ravel() * (self.spacing / scale)
         return places, masses
 
     def worth(self, scale: float) -> int:
         """Return how many Chebyshev nodes there would be."""
-        size = _CELL * scale / self.spacing
-        return _NODES * (1 + int(SPACINGS / size)) if size > 2 * _NODES else SPACINGS
+        size = self._cell_size(scale)
+        return _NODES * (1 + SPACINGS // size) if size > 2 * _NODES else SPACINGS
+
+    def _cell_size(self, scale: float) -> int:
+        return int(min(max(_CELL * scale / self.spacing, 1.0), _MAX_SIZE))
 
 
 def condensed_error(reach: float) -> float:

@@ -23,7 +23,8 @@ LOG_ROOT = 0.5 * math.log(2 * math.pi)
 NEGLIGIBLE = 745.0
 # A sum of relative weights below this is out of reach.
 LEAST = 1e-250
-_CELLS = 50_000
+# Small enough for the cache, and for products on one thread.
+_CELLS = 40_000
 
 
 @dataclass(frozen=True, eq=False)
