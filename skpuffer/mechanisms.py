@@ -27,7 +27,8 @@ _PARAMETERS = """
     secret : str, int, or list of them, optional
         Column or columns of X that hold the secret: names for a frame, positions
         for an array. Dropped from the release. The secret may be passed to `fit`
-        instead.
+        instead. Missing values, also as the text "nan", and more than 50 distinct
+        values are refused.
     secret_from_y : bool, default=False
         Take the secret from y.
     secret_pairs : "all" or list of (value, value), default="all"

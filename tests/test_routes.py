@@ -270,6 +270,18 @@ def test_labels_belong_to_rows_by_position_as_a_target_does():
     assert not np.array_equal(by_position, by_index)
 
 
+@pytest.mark.parametrize("law", LAWS.values())
+def test_a_weight_is_so_many_rows_and_no_weight_is_no_row(law):
+    weight = np.arange(N) % 3
+    fitted = law(secret="sex").fit(WITH_SEX, sample_weight=weight)
+    repeated = WITH_SEX.loc[WITH_SEX.index.repeat(weight)]
+    expected = law(secret="sex").fit(repeated).scale_
+    np.testing.assert_allclose(fitted.scale_, expected, rtol=1e-5)
+    kept = law(secret="sex").fit(WITH_SEX[weight > 0], sample_weight=weight[weight > 0])
+    np.testing.assert_array_equal(fitted.scale_, kept.scale_)
+    assert fitted.guarantee_ == kept.guarantee_
+
+
 # --- transform needs no secret ------------------------------------------------------
 
 

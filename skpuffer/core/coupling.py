@@ -225,17 +225,20 @@ def monotone_plan(first_mass: IntArray, second_mass: IntArray) -> Plan:
     if np.array_equal(first_end, second_end):
         index = np.arange(len(first_end), dtype=np.intp)
         return Plan(index, index, first_mass)
+    ends = np.concatenate([first_end, second_end])
     # Two sorted runs: a stable sort merges them in linear time.
-    ends = np.sort(np.concatenate([first_end, second_end]), kind="stable")
-    ends = ends[np.append(True, ends[1:] != ends[:-1])]
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]
+    new = np.empty(len(ends), dtype=bool)
+    new[0] = True
+    np.not_equal(ends[1:], ends[:-1], out=new[1:])
+    place = np.flatnonzero(new)
+    # The atom that owns the mass up to an end: as many as have ended before it.
+    ended = np.cumsum(order < len(first_end), dtype=np.intp)[place - 1]
+    ended[0] = 0
+    ends = ends[place]
     mass = np.diff(ends, prepend=ends[:1] * 0)
-    return Plan(_positions(first_end, ends), _positions(second_end, ends), mass)
-
-
-def _positions(cumulative: IntArray, ends: IntArray) -> NDArray[np.intp]:
-    """Find the atom that owns the mass up to each end."""
-    position: NDArray[np.intp] = np.searchsorted(cumulative, ends, side="left")
-    return position
+    return Plan(ended, place - ended, mass)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

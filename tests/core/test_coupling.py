@@ -266,6 +266,8 @@ def test_the_grid_leaves_a_column_without_noise_alone():
     assert on_grid.shifts[0, 0] == 0.3
     assert 0.55 <= on_grid.shifts[0, 1] <= 0.5500001
     assert on_grid.shifts[1].tolist() == [0.0, np.nextafter(0.75, 1)]
+    # What does not move is not moved by the rounding either.
+    assert grouped.on_grid(np.array([0.5, 0.25])).shifts[1, 0] == 0
 
 
 def convex_costs(top):
