@@ -179,6 +179,7 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
             noise_std,
             min_group_size=self.min_group_size,
             prior_model=self.prior_model,
+            exact=settings.rule.one_column,
         )
 
     def transform(self, X: Any) -> Any:

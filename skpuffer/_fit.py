@@ -21,6 +21,7 @@ from skpuffer.exceptions import (
     ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
+    UnavailableRuleError,
     ZeroNoiseWarning,
 )
 
@@ -78,11 +79,17 @@ def fit_scales(
     Raises
     ------
     ParameterError
-        No secret pair occurs under any prior.
+        No secret pair occurs under any prior, or the rule cannot serve the release.
     CalibrationError, TransportPlanError
         No scale could be confirmed.
     """
     k = len(sample.names)
+    if settings.rule.one_column and scope == "joint" and k > 1:
+        raise UnavailableRuleError(
+            f"calibration={settings.rule.name!r} is for one column, and scope='joint' "
+            f"releases {k} ({', '.join(sample.names)}): set scope='column', which keeps "
+            "the promise for each column alone, or calibration='transport'"
+        )
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
     for block in blocks:
@@ -219,6 +226,7 @@ def warn_about(
     *,
     min_group_size: int,
     prior_model: str,
+    exact: bool,
 ) -> None:
     """Warn of what a user should know before a release."""
     small = [
@@ -250,8 +258,9 @@ def warn_about(
         if not scale
     ]
     if still:
+        close = "within" if exact else "alike"
         reasons = [
-            "constant" if not fitted.spread[sample.names.index(name)] else "alike"
+            "constant" if not fitted.spread[sample.names.index(name)] else close
             for name in still
         ]
         warnings.warn(zero_noise_text(still, reasons), ZeroNoiseWarning, stacklevel=4)
@@ -272,6 +281,7 @@ def zero_noise_text(names: list[str], reasons: list[str] | None = None) -> str:
     why = {
         "constant": "constant in the fitted data",
         "alike": "the same for every secret pair in the fitted data",
+        "within": "within epsilon as it is for every secret pair in the fitted data",
     }
     shown = [repr(name) for name in names]
     if reasons is not None:

@@ -14,7 +14,7 @@ from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.prior import FloatArray
-from skpuffer.exceptions import ParameterError
+from skpuffer.exceptions import ParameterError, UnavailableRuleError
 
 PRIOR_MODELS = ("empirical", "bounded")
 SCOPES = ("joint", "column")
@@ -71,6 +71,11 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
             )
         epsilon = budget
     rule = choice("calibration", params["calibration"], tuple(RULES))
+    if RULES[rule].one_column and n_releases > 1 and law_name != "gaussian":
+        raise UnavailableRuleError(
+            f"calibration={rule!r} does not cover n_releases={n_releases} copies under "
+            f"{law_name} noise: use calibration='transport' or RenyiPufferfishGaussian"
+        )
     choice("prior_model", params["prior_model"], PRIOR_MODELS)
     choice("scope", params["scope"], SCOPES)
     choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from skpuffer._parameters import choice
 from skpuffer.core.calibration import RULES
-from skpuffer.exceptions import SkpufferWarning
+from skpuffer.exceptions import SkpufferWarning, UnavailableRuleError
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
 _ESTIMATORS = {"laplace": RenyiPufferfishLaplace, "gaussian": RenyiPufferfishGaussian}
@@ -47,7 +47,8 @@ def compare_mechanisms(
     pandas.DataFrame
         One line for each law, scope, rule and released column: `scale`, `noise_std`,
         `column_std`, `noise_to_spread` and the `guarantee` in words. The lines of a
-        law that cannot serve the order (Gaussian at α = ∞) are left out.
+        law that cannot serve the order (Gaussian at α = ∞), and those of a rule that
+        cannot serve the release ("exact" for several columns jointly), are left out.
 
     Raises
     ------
@@ -64,6 +65,7 @@ def compare_mechanisms(
     1  alpha_wasserstein  2.000
     2        closed_form  2.000
     3          transport  0.715
+    4              exact  0.714
     """
     fit_arguments = {
         name: parameters.pop(name) for name in ("sample_weight",) if name in parameters
@@ -85,7 +87,10 @@ def compare_mechanisms(
                 )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", SkpufferWarning)
-                    estimator.fit(X, **fit_arguments)
+                    try:
+                        estimator.fit(X, **fit_arguments)
+                    except UnavailableRuleError:
+                        continue
                 if scope != scopes[0] and estimator.n_features_in_ == 1:
                     continue
                 table = estimator.report_.to_frame().drop(columns="worst_pair")

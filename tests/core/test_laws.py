@@ -9,8 +9,8 @@ import pytest
 from core_support import cost
 from scipy.integrate import quad
 
-from skpuffer.core.laws import LAWS, Gaussian, Laplace, NoiseLaw
 from skpuffer.core.grid import grid_step, scale_to_grid
+from skpuffer.core.laws import LAWS, Gaussian, Laplace, NoiseLaw
 from skpuffer.core.sampling import SeededBits
 
 EACH = pytest.mark.parametrize("name", LAWS)

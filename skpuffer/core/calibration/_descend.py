@@ -77,9 +77,7 @@ def _log_ratio(value: float, epsilon: float) -> float:
     return min(max(math.log(max(value, 1e-300) / epsilon), -50.0), _FAR)
 
 
-def _root(
-    excess: Callable[[float], float], top: float, bottom: float
-) -> float | None:
+def _root(excess: Callable[[float], float], top: float, bottom: float) -> float | None:
     """Return a zero of a falling function, or `bottom` where it is still negative."""
     if top <= bottom or excess(top) > 0:
         return None

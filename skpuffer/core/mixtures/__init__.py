@@ -3,6 +3,7 @@
 A new law is one file here and one line below.
 """
 
+from skpuffer.core.mixtures._evaluate import divergence_bound
 from skpuffer.core.mixtures._gaussian import GaussianMixtures
 from skpuffer.core.mixtures._laplace import LaplaceMixtures
 from skpuffer.core.mixtures._pair import MixturePair
@@ -12,4 +13,10 @@ MIXTURES: dict[str, type[MixtureDivergence]] = {
     law.name: law for law in (LaplaceMixtures, GaussianMixtures)
 }
 
-__all__ = ["MIXTURES", "DivergenceBound", "MixtureDivergence", "MixturePair"]
+__all__ = [
+    "MIXTURES",
+    "DivergenceBound",
+    "MixtureDivergence",
+    "MixturePair",
+    "divergence_bound",
+]

@@ -45,7 +45,7 @@ class Atomic:
         """
         index = round_to_grid(self.places, step)
         new = np.append(True, index[1:] != index[:-1])
-        places = index * step
+        places = np.asarray(index * step, dtype=np.float64)
         if new.all():
             return Atomic(places, self.mass)
         starts = np.flatnonzero(new)

@@ -112,7 +112,7 @@ def _round_off(
     condensed: bool,
 ) -> float:
     """Bound the relative error of all densities at the nodes."""
-    places, (middle, half) = atoms.places, panels
+    places, middle = atoms.places, panels.middle
     if not len(middle):
         return 0.0
     beyond = max(places[0] - middle[0], middle[-1] - places[-1], 0.0)
@@ -168,8 +168,8 @@ def _panels(
 ) -> tuple[Panels, FloatArray] | None:
     """Return panels to integrate and what is missed, or None where it is too much."""
     count = math.ceil((high - low) / 2)
-    half = np.full(count, (high - low) / (2 * count))
-    middle = low + half * (2 * np.arange(count) + 1)
+    half: FloatArray = np.full(count, (high - low) / (2 * count))
+    middle: FloatArray = low + half * (2 * np.arange(count) + 1)
     kept, missed, made, work = [], np.zeros(2), 0, 0
     while len(middle):
         panels = Panels(middle, half)

@@ -221,7 +221,7 @@ def _cell_bounds(cells: _Cells, alpha: float) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def _parts(cells: _Cells, parts: FloatArray) -> _Cells:
+def _parts(cells: _Cells, parts: IntArray) -> _Cells:
     """Cut each cell in equal parts."""
     owner = np.repeat(np.arange(len(parts)), parts)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)

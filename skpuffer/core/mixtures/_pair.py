@@ -77,9 +77,9 @@ class MixturePair:
 
     @classmethod
     def from_coupling(
-        cls, coupling: Coupling, shifts: FloatArray
+        cls, coupling: Coupling, shifts: FloatArray | None = None
     ) -> MixturePair | None:
-        """Take the marginals of a monotone coupling and the distances it moves.
+        """Take the marginals of a monotone coupling, and the distances it moves.
 
         None where a probability is below 1e-200.
 
@@ -95,7 +95,7 @@ class MixturePair:
         >>> one = Conditional.from_rows([[0.0], [1.0]])
         >>> two = Conditional.from_rows([[1.0], [2.0]])
         >>> coupling = couple(one, two, np.ones(1))
-        >>> pair = MixturePair.from_coupling(coupling, np.ones(2))
+        >>> pair = MixturePair.from_coupling(coupling)
         >>> pair.atoms, pair.probabilities[0]
         (array([0., 1., 2.]), array([0.5, 0.5, 0. ]))
         """
@@ -107,6 +107,8 @@ class MixturePair:
         )
         if min(first.least, second.least) < _LEAST:
             return None
+        if shifts is None:
+            shifts = coupling.shift_bound().shifts[:, 0]
         return cls(first, second, Reach.of(coupling, shifts))
 
     def on_grid(self, step: float) -> MixturePair | None:
@@ -146,7 +148,8 @@ class MixturePair:
         both = np.concatenate([self.first.places, self.second.places])
         # Two sorted runs: a stable sort merges them in linear time.
         both.sort(kind="stable")
-        return both[np.append(True, both[1:] != both[:-1])]
+        distinct: FloatArray = both[np.append(True, both[1:] != both[:-1])]
+        return distinct
 
     @cached_property
     def probabilities(self) -> tuple[FloatArray, FloatArray]:
@@ -163,7 +166,8 @@ class MixturePair:
         """Both on few equally spaced nodes, for estimates: places, probabilities."""
         low, high = self.ends
         width = (high - low) / _BINS
-        return low + width * np.arange(_BINS + 1), (
+        nodes = np.linspace(low, high, _BINS + 1)
+        return nodes, (
             self.first.binned(low, width, _BINS + 1),
             self.second.binned(low, width, _BINS + 1),
         )

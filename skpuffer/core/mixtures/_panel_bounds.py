@@ -103,7 +103,9 @@ def _moments(window: Window) -> tuple[_Points, FloatArray]:
     )
     height = (_B * window.half)[:, np.newaxis]
     damping = 1 - 0.5 * height * height * (_SPREAD_FACTOR * spread + _SPREAD_TERM)
-    known = (mass > LEAST).all(axis=1) & (_A * window.half * _extent(window) < _MAX_TILT)
+    known = _A * window.half * _extent(window) < _MAX_TILT
+    for sums in (here, right, left):
+        known &= (sums[:, :2] > LEAST).all(axis=1)
     damping[~known] = np.nan
     points = _Points(
         np.log(mass), np.log(right[:, :2]), np.log(left[:, :2]), from_nearest
@@ -124,7 +126,7 @@ def _extent(window: Window) -> FloatArray:
     root = np.sqrt(away * away + 2 * NEGLIGIBLE)
     right = np.minimum(root - away, window.places[-1] - window.nearest)
     left = np.minimum(root + away, window.nearest - window.places[0])
-    return np.maximum(left, right)
+    return np.asarray(np.maximum(left, right))
 
 
 def _bounds(
@@ -146,9 +148,7 @@ def _bounds(
     def highest(constant: FloatArray, slope: FloatArray) -> FloatArray:
         """Maximise e^{base + constant + slope t − away t − t²/2} over the ellipse."""
         best = np.clip(slope - away, -reach, reach)
-        return np.asarray(
-            np.exp(base + constant + best * (slope - away - 0.5 * best))
-        )
+        return np.asarray(np.exp(base + constant + best * (slope - away - 0.5 * best)))
 
     # Columns: the mixture whose power is α; reversed, the other one.
     other = slice(None, None, -1)
@@ -157,11 +157,11 @@ def _bounds(
         alpha * level - (alpha - 1) * points.middle[:, other],
         alpha * chord - (alpha - 1) * points.mean[:, other],
     )
-    smooth = (damping > 1e-3).all(axis=1)[:, np.newaxis]
+    smooth = np.all(damping > 1e-3, axis=1, keepdims=True)
     large = power * damping[:, other] ** (1 - alpha)
     large += alpha * density + (alpha - 1) * density[:, other]
     grown = np.exp(np.square(_B * half) / 2)
     error = np.where(smooth, factor * half * grown * large, np.inf)
-    known = np.isfinite(damping).all(axis=1)[:, np.newaxis]
+    known = np.all(np.isfinite(damping), axis=1, keepdims=True)
     whole = 2 * half * (power + (alpha - 1) * density[:, other])
     return error, np.where(known, whole, np.inf)

@@ -82,9 +82,7 @@ def cells(atoms: Atoms, panels: Panels) -> int:
     return int((high - low).sum())
 
 
-def _limits(
-    atoms: Atoms, middle: FloatArray
-) -> tuple[FloatArray, IntArray, IntArray]:
+def _limits(atoms: Atoms, middle: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Return the nearest atom of each point, and the range of those that matter."""
     places = atoms.places
     after = np.clip(np.searchsorted(places, middle), 1, max(len(places) - 1, 1))
