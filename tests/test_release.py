@@ -536,7 +536,7 @@ def test_values_beyond_the_grid_are_refused_before_noise_is_drawn():
         ("prior_model", "population"),
         ("prior_model", "gaussian"),
         ("prior_model", None),
-        ("calibration", "exact"),
+        ("calibration", "exactly"),
         ("calibration", 1),
         ("scope", "row"),
         ("confidence", 1.0),

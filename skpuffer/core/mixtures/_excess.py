@@ -91,7 +91,9 @@ def divergence(excess: float, alpha: float, shift: float) -> float:
         return math.log1p(max(excess, 0.0)) / (alpha - 1)
     if math.isinf(excess):
         return math.inf
-    return (shift + math.log(math.exp(-shift) + excess)) / (alpha - 1)
+    # What is below all floats may as well be the smallest of them.
+    whole = max(math.exp(-shift) + excess, 5e-324)
+    return (shift + math.log(whole)) / (alpha - 1)
 
 
 def round_off(excess: float, alpha: float, shift: float, error: float) -> float:
