@@ -111,7 +111,8 @@ def held_out_divergence(
 
 def _read(estimator: Any, X: Any, secret: Any, prior: Any, weight: Any) -> Any:
     """Validate X as fit does, on a copy of the estimator."""
-    reader = clone(estimator)
+    # Pairs are chosen later: one that was fitted need not occur here.
+    reader = clone(estimator).set_params(secret_pairs="all")
     if secret is not None:
         reader.set_params(secret=None, secret_from_y=False)
     if prior is not None:

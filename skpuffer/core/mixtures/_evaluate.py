@@ -8,7 +8,8 @@ from skpuffer.core.mixtures._pair import MixturePair
 from skpuffer.core.mixtures._protocol import MixtureDivergence
 
 _TOLERANCE = 4e-6
-_LEVELS = 6
+_LEVELS = 14
+_NOTHING = 1e-12
 
 
 def divergence_bound(
@@ -38,17 +39,18 @@ def divergence_bound(
     """
     if scale == 0:
         return pair.divergence(alpha)
-    upper = math.inf
-    level = near
+    upper, level = math.inf, near
     for _ in range(_LEVELS):
         found = mixtures.bound(
             pair, alpha=alpha, scale=scale, epsilon=level, tolerance=_TOLERANCE
         )
         upper = min(upper, found.upper)
         if not math.isfinite(found.upper):
-            level *= 8
-        elif 0.5 <= max(found.estimate, 1e-12) / level <= 2:
+            # Too fine for what there is.
+            level *= 30
+        elif found.upper <= found.estimate * (1 + 2 * _TOLERANCE) + _NOTHING:
             break
         else:
-            level = max(found.estimate, 1e-12)
+            # From above, step by step, where the level was too high.
+            level = max(found.upper, _NOTHING)
     return upper

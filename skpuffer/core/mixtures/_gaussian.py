@@ -25,7 +25,7 @@ from skpuffer.core.prior import FloatArray
 _ULP = 2.0**-52
 _MAX_PANELS = 20_000
 # Panels times the atoms that matter to them.
-_MAX_CELLS = 4_000_000
+_MAX_CELLS = 2_000_000
 # More atoms than this may be condensed.
 _MANY = 500
 _LEFT_OUT = math.exp(-40)
