@@ -12,8 +12,8 @@ from skpuffer.core.mixtures import DivergenceBound
 # In the logarithm of the scale.
 _ROOT_TOLERANCE = 1e-6
 _LEAST_STEP, _LONGEST_STEP = 0.02, math.log(30.0)
-# Between large scales, where the divergence falls with the square, and small ones.
-_USUAL_FALL = 1.6
+# Steeper than the square that holds at large scales: a step too far is costly.
+_USUAL_FALL = 3.0
 _MAX_STEPS, _MAX_CONFIRMATIONS = 60, 20
 # The scale may end this much above the least one within reach.
 _CLIFF = 0.02

@@ -51,12 +51,6 @@ class Atomic:
         starts = np.flatnonzero(new)
         return Atomic(places[starts], np.add.reduceat(self.mass, starts))
 
-    def spread_over(self, atoms: FloatArray) -> FloatArray:
-        """Return the probability of each of many atoms, the places among them."""
-        spread = np.zeros(len(atoms))
-        spread[np.searchsorted(atoms, self.places)] = self.probabilities
-        return spread
-
     def binned(self, low: float, width: float, count: int) -> FloatArray:
         """Split each mass between its two neighbours of `count` equally spaced nodes.
 

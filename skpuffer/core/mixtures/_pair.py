@@ -142,19 +142,32 @@ class MixturePair:
             return 0.0
         return float(np.diff(self.atoms).min())
 
-    @cached_property
+    @property
     def atoms(self) -> FloatArray:
         """The places of both, distinct and ascending."""
-        both = np.concatenate([self.first.places, self.second.places])
-        # Two sorted runs: a stable sort merges them in linear time.
-        both.sort(kind="stable")
-        distinct: FloatArray = both[np.append(True, both[1:] != both[:-1])]
-        return distinct
+        return self._union[0]
 
-    @cached_property
+    @property
     def probabilities(self) -> tuple[FloatArray, FloatArray]:
         """What each distribution gives the atoms."""
-        return self.first.spread_over(self.atoms), self.second.spread_over(self.atoms)
+        return self._union[1:]
+
+    @cached_property
+    def _union(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        first, second = self.first, self.second
+        both = np.concatenate([first.places, second.places])
+        # Two sorted runs: a stable sort merges them in linear time.
+        order = np.argsort(both, kind="stable")
+        both = both[order]
+        new = np.append(True, both[1:] != both[:-1])
+        atoms = both[new]
+        place = np.cumsum(new)
+        place -= 1
+        own = order < len(first.places)
+        spread = np.zeros((2, len(atoms)))
+        spread[0, place[own]] = first.probabilities
+        spread[1, place[~own]] = second.probabilities
+        return atoms, spread[0], spread[1]
 
     @cached_property
     def equal_nodes(self) -> EqualNodes:
