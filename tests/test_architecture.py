@@ -22,6 +22,7 @@ LAYERS = [
     {"core.grid", "core.plans", "core.conversions"},
     {"core.sampling", "core.prior"},
     {"core.laws", "core.coupling"},
+    {"core.mixtures"},
     {"core.calibration"},
     {"exceptions", "accounting"},
     {"_parameters", "_report"},
@@ -29,7 +30,7 @@ LAYERS = [
     {"_fit"},
     {"_base"},
     {"mechanisms"},
-    {"comparison"},
+    {"comparison", "held_out"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -38,10 +39,10 @@ ALLOWED = {
     "numpy": None,
     "scipy": {"core", "_validation"},
     "ot": {"core.plans"},
-    "sklearn": {"_validation", "_base"},
+    "sklearn": {"_validation", "_base", "held_out"},
     "joblib": {"_base"},
     "narwhals": {"_validation"},
-    "pandas": {"_validation", "_report", "comparison"},
+    "pandas": {"_validation", "_report", "comparison", "held_out"},
 }
 
 

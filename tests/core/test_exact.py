@@ -308,6 +308,23 @@ def test_a_cliff_is_no_obstacle():
     assert 0.7 < found < 0.7 * 1.03
 
 
+def test_a_cliff_in_the_certificate():
+    def bound(scale, tolerance):
+        return DivergenceBound(1 / scale, 1 / scale if scale > 5 else 1.5)
+
+    found = descend(bound, 1.0, ceiling=90.0, floor=1e-3, search=1e-3, confirm=1e-6)
+    assert 5 < found < 5.01
+
+
+def test_the_witness_vouches_for_no_noise_too():
+    near = pair([0.0, 1.0], [0.0, 1.0], masses=([1, 2], [2, 2]))
+    rule, law, none = RULES["exact"](), LAWS["laplace"](), np.zeros(1)
+    witness = rule.calibrate(near, law, Budget(2.0, 0.5)).witness
+    divergence = witness.mixtures.divergence(2.0)
+    assert rule.holds(witness, law, Budget(2.0, divergence), none)
+    assert not rule.holds(witness, law, Budget(2.0, divergence * 0.999), none)
+
+
 # --- speed ---
 
 

@@ -106,10 +106,16 @@ def test_large_targets_do_not_overflow():
 @EACH_LAW
 def test_an_order_too_large_for_floats_promises_nothing(law):
     item = mixtures([0.0, 1.0], [0.0, 2.0])
-    found = bound(law, item, 1e15, 1e7, 1.0)
-    assert found.upper == math.inf
+    assert bound(law, item, 1e15, 1e7, 1.0).upper == math.inf
+    assert bound(law, item, 1e10, 1e7, 1e-9).upper == math.inf
     near = mixtures([0.0, 1.0], [0.0, 1.0], ([1, 2], [2, 3]))
     assert near.divergence(1e15) == math.inf
+
+
+def test_densities_too_poor_for_the_order_promise_nothing(monkeypatch):
+    item = mixtures([0.0, 1.0], [0.0, 2.0])
+    monkeypatch.setattr(gaussian_module, "_ULP", 1e-7)
+    assert bound("gaussian", item, 32.0, 5.0, 1.0).upper == math.inf
 
 
 # --- the integrand ---

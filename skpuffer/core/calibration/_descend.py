@@ -14,7 +14,7 @@ _ROOT_TOLERANCE = 1e-6
 _LEAST_STEP, _LONGEST_STEP = 0.02, math.log(30.0)
 # Steeper than the square that holds at large scales: a step too far is costly.
 _USUAL_FALL = 3.0
-_MAX_STEPS, _MAX_CONFIRMATIONS = 60, 20
+_MAX_CONFIRMATIONS = 20
 # The scale may end this much above the least one within reach.
 _CLIFF = 0.02
 # Stands for an excess that is infinite, on the logarithm of the divergence.
@@ -91,7 +91,7 @@ def _root(
     if top <= bottom or excess(top) > 0:
         return None
     upper, step = top, min(max(-excess(top) / _USUAL_FALL, _LEAST_STEP), _LONGEST_STEP)
-    for _ in range(_MAX_STEPS):
+    while True:
         lower = max(upper - step, bottom)
         if 0 < excess(lower) < _FAR:
             root: float = brentq(excess, lower, upper, xtol=_ROOT_TOLERANCE)
@@ -109,7 +109,6 @@ def _root(
         reach = -1.2 * excess(lower) / max(fall, 1e-3)
         upper, step = lower, min(max(reach, _LEAST_STEP), _LONGEST_STEP)
         step = min(step, max((upper - bottom) / 2, _LEAST_STEP))
-    return upper, upper
 
 
 def _confirmed(

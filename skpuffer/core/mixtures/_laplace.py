@@ -180,23 +180,22 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
     """Cut cells until lower and upper bounds meet; return both, each direction."""
     lower, upper = np.zeros(2), np.zeros(2)
     left = allowed
-    nodes = 0
-    for round_ in range(_MAX_ROUNDS + 1):
+    nodes, rounds = 0, 0
+    while True:
         below, above = _cell_bounds(cells, alpha)
         gap = np.maximum((above - below).max(axis=0), 0.0)
         total = float(gap.sum())
         parts = _how_many(gap, total, left)
-        nodes += int(parts.sum())
-        if total <= left or round_ == _MAX_ROUNDS or nodes > _MAX_NODES:
+        nodes, rounds = nodes + int(parts.sum()), rounds + 1
+        if total <= left or rounds > _MAX_ROUNDS or nodes > _MAX_NODES:
             lower += below.sum(axis=1)
             upper += above.sum(axis=1)
-            break
+            return list(zip(lower.tolist(), upper.tolist(), strict=True))
         done = parts == 1
         lower += below[:, done].sum(axis=1)
         upper += above[:, done].sum(axis=1)
         left = max(left - float(gap[done].sum()), 0.1 * left)
         cells = _parts(cells.take(~done), parts[~done])
-    return list(zip(lower.tolist(), upper.tolist(), strict=True))
 
 
 def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
