@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +14,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales, make_guarantee, warn_about, zero_noise_text
-from skpuffer._parameters import check_parameters, check_seed
+from skpuffer._parameters import check_parameters, check_release
 from skpuffer._report import ReleaseReport
 from skpuffer._validation import (
     frame_like,
     read_rows,
     read_sample,
-    released_names,
     within_bounds,
 )
 from skpuffer.core.grid import check_grid_range, grid_step
@@ -33,6 +33,7 @@ from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
 _CHUNK = 2**18
+_COUNTING = Lock()
 
 
 class AdditiveRelease(TransformerMixin, BaseEstimator):
@@ -152,7 +153,12 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         noise_std = settings.law.noise_std(fitted.scale)
         _refuse_off_grid(sample.values, fitted.scale, sample.names)
         guarantee = make_guarantee(
-            sample, settings, fitted, scope=self.scope, prior_model=self.prior_model
+            sample,
+            settings,
+            fitted,
+            scope=self.scope,
+            prior_model=self.prior_model,
+            seeded=self.random_state is not None,
         )
         self.scale_ = fitted.scale
         self.noise_std_ = noise_std
@@ -169,17 +175,16 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         )
         self._dropped = sample.dropped
         self._ranges = sample.ranges
+        self._unchanged = fitted.unchanged
         # A holder, so that transform can count without changing an attribute.
         self._calls = {"made": 0}
         if self.verbose:
             print(self.report_)
         warn_about(
-            sample,
             fitted,
-            noise_std,
+            self.report_,
             min_group_size=self.min_group_size,
             prior_model=self.prior_model,
-            exact=settings.rule.one_column,
         )
 
     def transform(self, X: Any) -> Any:
@@ -204,15 +209,16 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         NotFittedError
             Before fit.
         ParameterError
-            `random_state` was set to something else than None or an integer.
+            `random_state`, `out_of_bounds` or `clip_output` was set, after fit, to a
+            value that fit would have refused.
         ValueError
             A value is missing, infinite, out of bounds (``out_of_bounds="error"``) or
             too large for the grid; or columns differ from those in fit.
         """
         check_is_fitted(self)
-        seed = check_seed(self.random_state)
-        remaining, given = read_rows(self, X, self._dropped)
-        names = released_names(self)
+        seed = check_release(self.get_params(deep=False), self._ranges)
+        names = self.guarantee_.columns
+        remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
             given.astype(np.float64, copy=False),
             self._ranges,
@@ -230,20 +236,21 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
                 ReproducibleNoiseWarning,
                 stacklevel=3,
             )
-        unchanged = [
-            name for name, scale in zip(names, self.scale_, strict=True) if not scale
-        ]
-        if unchanged:
-            warnings.warn(zero_noise_text(unchanged), ZeroNoiseWarning, stacklevel=3)
+        if self._unchanged:
+            warnings.warn(
+                zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=3
+            )
         released = self._release(values, seed)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return frame_like(released.astype(given.dtype, copy=False), remaining)
+        return frame_like(released, remaining, given.dtype)
 
     def _release(self, values: np.ndarray, seed: int | None) -> np.ndarray:
         """Add noise to each column, chunk by chunk, on `n_jobs` threads."""
         law = LAWS[self._law]()
-        self._calls["made"] += 1
+        with _COUNTING:
+            # Threads that transform at the same time get numbers of their own.
+            call = self._calls["made"] = self._calls["made"] + 1
         released = np.empty_like(values, order="F")
         tasks = [
             (column, start)
@@ -256,22 +263,18 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
                 values[start : start + _CHUNK, column],
                 released[start : start + _CHUNK, column],
                 float(self.scale_[column]),
-                self._bits(seed, column, start // _CHUNK),
+                _bits(seed, call, column, start // _CHUNK),
             )
             for column, start in tasks
         )
         return released
 
-    def _bits(self, seed: int | None, column: int, chunk: int) -> BitSource:
-        if seed is None:
-            return SystemBits()
-        # One number for (call, column, chunk), each below 2^32.
-        stream = (self._calls["made"] << 64) + (column << 32) + chunk
-        return SeededBits(seed, stream)
-
     @property
     def noise_covariance_(self) -> np.ndarray:
-        """Covariance of the noise of one release, shape (k, k): it is diagonal."""
+        """Covariance of the noise of one release, shape (k, k): it is diagonal.
+
+        Not that of the error where ``clip_output=True`` or bounds clip.
+        """
         check_is_fitted(self)
         return np.diag(np.square(self.noise_std_))
 
@@ -292,8 +295,8 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         ValueError
             The names do not fit those seen in fit.
         """
-        check_is_fitted(self, "n_features_in_")
-        names = released_names(self)
+        check_is_fitted(self)
+        names = list(self.guarantee_.columns)
         if input_features is not None:
             given = self._dropped.remove_names([str(name) for name in input_features])
             known = getattr(self, "feature_names_in_", None)
@@ -316,6 +319,14 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         tags.target_tags.required = bool(self.secret_from_y)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:
+    """Return a source of bits that no other call, column or chunk shares."""
+    if seed is None:
+        return SystemBits()
+    # One number for the three, each below 2^32.
+    return SeededBits(seed, (call << 64) + (column << 32) + chunk)
 
 
 def _release_chunk(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -11,22 +12,27 @@ from importlib.metadata import version
 import numpy as np
 
 from skpuffer._parameters import Settings
+from skpuffer._report import ReleaseReport
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee, label_text
 from skpuffer.core.calibration import BoundedPair, Pair, calibrate
 from skpuffer.core.coupling import ShiftBound
-from skpuffer.core.prior import Prior, pooled_std
+from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
+    CalibrationError,
     ExcessiveNoiseWarning,
     ParameterError,
     SkippedPairWarning,
     SmallGroupWarning,
+    TransportPlanError,
     UnavailableRuleError,
     ZeroNoiseWarning,
 )
 
 # Noise this many times the spread of its column gets a warning.
 _EXCESSIVE = 3.0
+# A column's scale is in proportion to at least this part of its span.
+_LEAST_SPREAD = 1e-9
 _PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
 
 
@@ -40,7 +46,9 @@ class Fitted:
         Noise scale and standard deviation of each column.
     worst_pair : tuple of str
         The pair that decides each column's scale.
-    group_sizes : dict
+    unchanged : tuple of (column, reason)
+        Columns that need no noise: "constant", or "alike" for every pair.
+    group_sizes : tuple of (prior, label, rows)
         Rows of each secret value (under each prior).
     skipped : tuple of (prior, label, label)
         Pairs that do not occur under a prior.
@@ -49,7 +57,8 @@ class Fitted:
     scale: np.ndarray
     spread: np.ndarray
     worst_pair: tuple[str, ...]
-    group_sizes: dict[str, int]
+    unchanged: tuple[tuple[str, str], ...]
+    group_sizes: tuple[tuple[Hashable, Hashable, int], ...]
     skipped: tuple[tuple[Hashable, Hashable, Hashable], ...]
 
 
@@ -92,51 +101,72 @@ def fit_scales(
         )
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
+    constant = np.zeros(k, dtype=bool)
     for block in blocks:
         priors = sample.priors(block)
-        skipped = _skipped(sample, priors)
-        spread[block] = pooled_std([c for prior in priors for c in prior.conditionals])
-        weights = _weights(sample, block, spread[block], prior_model, column_weights)
+        names = ", ".join(sample.names[j] for j in block)
+        with _naming(names):
+            std, span = pooled_spread(
+                [c for prior in priors for c in prior.conditionals]
+            )
+        spread[block], constant[block] = std, span == 0
         if prior_model == "bounded":
-            pairs, labels = _bounded_pair(sample, block, weights)
+            pairs, labels = _bounded_pair(sample, block)
         else:
+            weights = _weights(sample, block, std, span, column_weights)
             pairs, labels = _empirical_pairs(priors, weights)
-        if not weights.any():
-            continue
-        answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
+        with _naming(names):
+            answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
-    sizes = {
-        _text(prior.label, secret): conditional.n_rows
+    # Which rows there are depends on no column: the last block's priors tell.
+    sizes = tuple(
+        (prior.label, secret, conditional.n_rows)
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
-    }
-    return Fitted(scale, spread, tuple(worst), sizes, skipped)
+    )
+    close = "within" if settings.rule.one_column else "alike"
+    unchanged = tuple(
+        (name, "constant" if still else close)
+        for name, b, still in zip(sample.names, scale, constant, strict=True)
+        if b == 0
+    )
+    return Fitted(
+        scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
+    )
+
+
+@contextmanager
+def _naming(names: str) -> Iterator[None]:
+    """Say which columns an error of the calibration speaks of."""
+    try:
+        yield
+    except (CalibrationError, TransportPlanError, ValueError) as error:
+        raise type(error)(f"calibrating {names}: {error}") from error
 
 
 def _weights(
     sample: Sample,
     block: list[int],
-    spread: np.ndarray,
-    prior_model: str,
+    std: np.ndarray,
+    span: np.ndarray,
     column_weights: str,
 ) -> np.ndarray:
-    """Return the units of the columns' scales; zero for a constant column."""
-    span = np.diff(sample.ranges[block], axis=1)[:, 0]
+    """Return the units of the columns' scales under the fitted prior.
+
+    A constant column moves nothing, needs no noise and has weight zero; no other
+    has, however small its spread.
+    """
     if len(block) == 1:
-        weights = np.ones(1)
-    elif sample.column_weights is not None:
+        return np.ones(1)
+    if sample.column_weights is not None:
         weights = sample.column_weights[block]
     elif column_weights == "range":
-        weights = span
-    elif prior_model == "bounded":
-        # Constant in the sample is not constant under every prior.
-        return np.where(spread > 0, spread, span)
+        weights = np.diff(sample.ranges[block], axis=1)[:, 0]
     else:
-        weights = spread
-    # Under the fitted prior a constant column moves nothing and needs no noise.
-    return weights if prior_model == "bounded" else np.where(spread > 0, weights, 0.0)
+        weights = np.maximum(std, _LEAST_SPREAD * span)
+    return np.where(span > 0, weights, 0.0)
 
 
 def _empirical_pairs(
@@ -158,13 +188,18 @@ def _empirical_pairs(
 
 
 def _bounded_pair(
-    sample: Sample, block: list[int], weights: np.ndarray
+    sample: Sample, block: list[int]
 ) -> tuple[list[BoundedPair], list[str]]:
-    """No prior on the ranges moves a row further than all ranges at once."""
+    """No prior on the ranges moves a row further than all ranges at once.
+
+    The proportions of the scales are those given or of the ranges: nothing here may
+    depend on the data, of which no prior is assumed.
+    """
     low, high = sample.ranges[block].T
-    span = np.where(
-        low + (high - low) == high, high - low, np.nextafter(high - low, np.inf)
-    )
+    exact = low + (high - low) == high
+    span = np.where(exact, high - low, np.nextafter(high - low, np.inf))
+    given = sample.column_weights
+    weights = span if given is None else given[block]
     bound = ShiftBound(span[np.newaxis, :], np.ones(1))
     return [BoundedPair(bound, weights)], ["any"]
 
@@ -186,12 +221,20 @@ def _text(prior: Hashable, secret: Hashable) -> str:
 
 
 def make_guarantee(
-    sample: Sample, settings: Settings, fitted: Fitted, *, scope: str, prior_model: str
+    sample: Sample,
+    settings: Settings,
+    fitted: Fitted,
+    *,
+    scope: str,
+    prior_model: str,
+    seeded: bool,
 ) -> Guarantee:
     """State what the fitted scales promise."""
-    ranges = None
-    if np.isfinite(sample.ranges).all():
-        ranges = tuple((low, high) for low, high in sample.ranges.tolist())
+    bounds = tuple(
+        (low, high) if np.isfinite([low, high]).all() else None
+        for low, high in sample.ranges.tolist()
+    )
+    several = scope == "joint" and len(sample.names) > 1
     return Guarantee(
         alpha=settings.budget.alpha,
         epsilon=settings.budget.epsilon,
@@ -199,18 +242,21 @@ def make_guarantee(
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
         rule=settings.rule.name,
-        source=settings.rule.source,
+        source=settings.rule.theorem(settings.budget, several_columns=several),
         secret=sample.secret.names,
+        secret_values=sample.secret.labels,
         pairs=tuple(sample.pairs),
         prior_model=prior_model,
         priors=() if sample.prior is None else sample.prior.labels,
+        weighted=sample.weight is not None,
         skipped=() if prior_model == "bounded" else fitted.skipped,
-        bounds=ranges,
+        bounds=bounds,
         scope=scope,
         n_releases=settings.budget.n_releases,
+        seeded=seeded,
         group_sizes=fitted.group_sizes,
         target=settings.target,
-        versions=dict(_versions()),
+        versions=_versions(),
     )
 
 
@@ -220,76 +266,63 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def warn_about(
-    sample: Sample,
-    fitted: Fitted,
-    noise_std: np.ndarray,
-    *,
-    min_group_size: int,
-    prior_model: str,
-    exact: bool,
+    fitted: Fitted, report: ReleaseReport, *, min_group_size: int, prior_model: str
 ) -> None:
     """Warn of what a user should know before a release."""
     small = [
-        f"{group} ({size} rows)"
-        for group, size in fitted.group_sizes.items()
+        f"{_text(prior, label)} ({size} rows)"
+        for prior, label, size in fitted.group_sizes
         if size < min_group_size
     ]
     if small and prior_model == "empirical":
-        warnings.warn(
+        _warn(
             f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
             "the promise holds for the fitted prior, and so few rows say little about "
             "others",
             SmallGroupWarning,
-            stacklevel=4,
         )
     if fitted.skipped and prior_model == "empirical":
         shown = [
             _text(prior, f"{label_text(first)} – {label_text(second)}")
             for prior, first, second in fitted.skipped
         ]
-        warnings.warn(
+        _warn(
             f"no guarantee for pairs that do not occur under a prior: {', '.join(shown)}",
             SkippedPairWarning,
-            stacklevel=4,
         )
-    still = [
-        name
-        for name, scale in zip(sample.names, fitted.scale, strict=True)
-        if not scale
+    if fitted.unchanged:
+        _warn(zero_noise_text(fitted.unchanged), ZeroNoiseWarning)
+    loud = [
+        f"{name!r} is {noise / spread:.3g} times its standard deviation ({noise:.4g} "
+        f"against {spread:.4g})"
+        for name, noise, spread in zip(
+            report.columns, report.noise_std, report.column_std, strict=True
+        )
+        if spread > 0 and noise > _EXCESSIVE * spread
     ]
-    if still:
-        close = "within" if exact else "alike"
-        reasons = [
-            "constant" if not fitted.spread[sample.names.index(name)] else close
-            for name in still
-        ]
-        warnings.warn(zero_noise_text(still, reasons), ZeroNoiseWarning, stacklevel=4)
-    for name, noise, spread in zip(sample.names, noise_std, fitted.spread, strict=True):
-        if spread > 0 and noise > _EXCESSIVE * spread:
-            warnings.warn(
-                f"the noise of column {name!r} is {noise / spread:.3g} times its "
-                f"standard deviation ({noise:.4g} against {spread:.4g}): little but "
-                "noise is released; a larger epsilon, a smaller alpha, bounds or fewer "
-                "columns would help",
-                ExcessiveNoiseWarning,
-                stacklevel=4,
-            )
+    if loud:
+        _warn(
+            f"the noise of column {'; of column '.join(loud)}: little but noise is "
+            "released; a larger epsilon, a smaller alpha, tighter bounds or fewer "
+            "columns would help",
+            ExcessiveNoiseWarning,
+        )
 
 
-def zero_noise_text(names: list[str], reasons: list[str] | None = None) -> str:
-    """Say that columns are released unchanged, and why."""
+def _warn(text: str, category: type[Warning]) -> None:
+    # From here over warn_about, _fit and fit to whoever called fit.
+    warnings.warn(text, category, stacklevel=5)
+
+
+def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
+    """Say which columns are released unchanged, and why."""
     why = {
-        "constant": "constant in the fitted data",
+        "constant": "constant in the fitted data, within its bounds if it has any",
         "alike": "the same for every secret pair in the fitted data",
         "within": "within epsilon as it is for every secret pair in the fitted data",
     }
-    shown = [repr(name) for name in names]
-    if reasons is not None:
-        shown = [
-            f"{name} ({why[reason]})"
-            for name, reason in zip(shown, reasons, strict=True)
-        ]
+    shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
     return (
-        f"released unchanged, without noise: {', '.join(shown)}. The fitted prior needs "
-        "none there, but values that it does not contain are released unchanged too"
+        f"released unchanged, without noise: {shown}. The fitted prior needs none there, "
+        "but values that it does not contain are released unchanged too"
     )

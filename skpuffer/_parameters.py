@@ -78,12 +78,10 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         )
     choice("prior_model", params["prior_model"], PRIOR_MODELS)
     choice("scope", params["scope"], SCOPES)
-    choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
     number("confidence", params["confidence"], above=0.0, below=1.0)
     integer("min_group_size", params["min_group_size"], least=1)
-    for name in ("secret_from_y", "clip_output"):
-        if not isinstance(params[name], (bool, np.bool_)):
-            raise ParameterError(f"{name}={params[name]!r} must be True or False")
+    boolean("secret_from_y", params["secret_from_y"])
+    check_release(params, None)
     for name in ("clip_output", "prior_model"):
         if params[name] in (True, "bounded") and params["bounds"] is None:
             raise ParameterError(
@@ -94,7 +92,6 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         choice("column_weights", params["column_weights"], ("std", "range"))
         if params["column_weights"] == "range" and params["bounds"] is None:
             raise ParameterError("column_weights='range' needs bounds=(low, high)")
-    check_seed(params["random_state"])
     if params["n_jobs"] is not None and not (
         _is_integer(params["n_jobs"]) and params["n_jobs"] != 0
     ):
@@ -105,14 +102,32 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
     return Settings(law, RULES[rule](), Budget(alpha, epsilon, n_releases), target)
 
 
-def check_seed(random_state: Any) -> int | None:
-    """Return the seed of repeatable noise, or None.
+def check_release(params: Mapping[str, Any], ranges: FloatArray | None) -> int | None:
+    """Check what transform reads, which may have been set after fit; return the seed.
+
+    Parameters
+    ----------
+    params : mapping
+    ranges : ndarray of shape (k, 2), or None
+        The bounds that fit was given; None before they are known.
 
     Raises
     ------
     ParameterError
-        It is neither None nor a non-negative integer.
+        The policy for bounds is unknown, the output is to be clipped and fit knew of no
+        bounds, or the seed is neither None nor a non-negative integer.
     """
+    choice("out_of_bounds", params["out_of_bounds"], ("clip", "error"))
+    boolean("clip_output", params["clip_output"])
+    if params["clip_output"] and ranges is not None and not np.isfinite(ranges).all():
+        raise ParameterError(
+            "clip_output=True was set after a fit without bounds for every column: set "
+            "bounds=(low, high) and fit again"
+        )
+    return _seed(params["random_state"])
+
+
+def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
     if not _is_integer(random_state):
@@ -134,7 +149,7 @@ def number(
     """Return a real parameter strictly between two limits."""
     limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
     limits += f" and below {below:g}" if math.isfinite(below) else ""
-    limits += " (inf allowed)" if infinite else ""
+    limits += " (inf allowed)" if infinite else ", finite"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{name}={value!r} must be {limits}")
     value = float(value)
@@ -155,6 +170,13 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
             f"{name}={value!r} must be an integer from {least} upwards"
         )
     return int(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Return a parameter that is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -189,10 +211,11 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
     """
     ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     if isinstance(bounds, Mapping):
-        for name, given in bounds.items():
-            ranges[_position(name, names, "bounds")] = _range(
-                f"bounds[{name!r}]", given
-            )
+        places = [_position(name, names, "bounds") for name in bounds]
+        if len(set(places)) < len(places):
+            raise ParameterError(f"bounds={bounds!r} names a column twice")
+        for place, (name, given) in zip(places, bounds.items(), strict=True):
+            ranges[place] = _range(f"bounds[{name!r}]", given)
     elif bounds is not None:
         ranges[:] = _range("bounds", bounds)
     if all_columns and not np.isfinite(ranges).all():
@@ -223,10 +246,10 @@ def _range(name: str, given: Any) -> tuple[float, float]:
 
 
 def _position(name: Hashable, names: Sequence[str], parameter: str) -> int:
-    if name in names:
-        return list(names).index(str(name))
-    if isinstance(name, int) and _is_integer(name) and 0 <= name < len(names):
-        return name
+    """Return where a column stands that is given by name, or by position in an array."""
+    for known in (str(name), f"x{name}") if _is_integer(name) else (str(name),):
+        if known in names:
+            return list(names).index(known)
     raise ParameterError(
         f"{parameter} names {name!r}, which is not a released column "
         f"({', '.join(names)})"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from html import escape
 from itertools import combinations
 from os import PathLike
@@ -43,28 +43,46 @@ class Guarantee:
         The theorem on which the rule rests.
     secret : tuple of str
         The secret columns.
-    pairs : tuple of (label, label)
-        The secret values that must not be told apart; others are not covered.
+    secret_values : tuple
+        The values of the secret that occur.
+    pairs : tuple of (value, value)
+        The secret values that must not be told apart; other pairs are not covered.
     prior_model : str
         "empirical" or "bounded".
     priors : tuple
         The values of the prior column; empty where there is a single prior.
-    skipped : tuple of (prior, label, label)
+    weighted : bool
+        Whether sample weights shaped the fitted prior.
+    skipped : tuple of (prior, value, value)
         Pairs that could not be covered because a secret value does not occur.
-    bounds : tuple of (float, float), or None
-        Declared range of each column.
+    bounds : tuple of (float, float) or None
+        Declared range of each column, to which values are clipped.
     scope : str
         "joint": the row; "column": each column alone.
     n_releases : int
         How many noised copies of a row the bound covers together.
-    group_sizes : mapping
-        Rows per secret value (and prior) that the scale was fitted on.
+    seeded : bool
+        Whether the noise came from a seed when the scale was fitted.
+    group_sizes : tuple of (prior, value, rows)
+        Rows per secret value (and prior) that the scale was fitted on: exact counts of
+        the data, which no guarantee covers.
     target : tuple of (epsilon, delta), or None
         The (ε, δ) promise asked for, where one was.
     confidence : float or None
         Of a guarantee for the population; None for those of this release.
-    versions : mapping
-        Package versions that computed the scale.
+    versions : tuple of (package, version)
+        What computed the scale.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer import RenyiPufferfishLaplace
+    >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
+    >>> promise = RenyiPufferfishLaplace(alpha=4, secret="sex").fit(df).guarantee_
+    >>> str(promise)[:69]
+    'Each released row (age) is (4, 1)-Rényi Pufferfish private about sex '
+    >>> round(promise.to_epsilon(delta=1e-3), 2)
+    2.55
     """
 
     alpha: float
@@ -75,25 +93,64 @@ class Guarantee:
     rule: str
     source: str
     secret: tuple[str, ...]
+    secret_values: tuple[Hashable, ...]
     pairs: tuple[tuple[Hashable, Hashable], ...]
     prior_model: str
     priors: tuple[Hashable, ...] = ()
+    weighted: bool = False
     skipped: tuple[tuple[Hashable, Hashable, Hashable], ...] = ()
-    bounds: tuple[tuple[float, float], ...] | None = None
+    bounds: tuple[tuple[float, float] | None, ...] = ()
     scope: str = "joint"
     n_releases: int = 1
-    group_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    seeded: bool = False
+    group_sizes: tuple[tuple[Hashable, Hashable, int], ...] = ()
     target: tuple[float, float] | None = None
     confidence: float | None = None
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    versions: tuple[tuple[str, str], ...] = ()
 
     def to_epsilon(self, delta: float) -> float:
-        """Return the ε′ of the (ε′, δ) promise that follows; see `renyi_to_epsilon`."""
+        """Return the ε′ ≥ 0 of the (ε′, δ) promise that follows, perhaps infinite.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            `delta` is not in [0, 1).
+        """
         return renyi_to_epsilon(self.alpha, self.epsilon, delta)
 
     def to_delta(self, epsilon: float) -> float:
-        """Return the δ of the (ε′, δ) promise that follows; see `renyi_to_delta`."""
+        """Return the δ in [0, 1] of the (ε′, δ) promise that follows.
+
+        Parameters
+        ----------
+        epsilon : float
+            ε′ ≥ 0.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            `epsilon` is negative or not a number.
+        """
         return renyi_to_delta(self.alpha, self.epsilon, epsilon)
+
+    @property
+    def covers_all_pairs(self) -> bool:
+        """Whether every two secret values that occur are a pair."""
+        every = {frozenset(pair) for pair in combinations(self.secret_values, 2)}
+        return {frozenset(pair) for pair in self.pairs} == every
 
     def __str__(self) -> str:
         if self.scope == "joint":
@@ -101,59 +158,69 @@ class Guarantee:
         else:
             subject = f"Each released column alone ({'; '.join(self.columns)})"
         sentences = [
-            f"{subject} is ({self.alpha:g}, {self.epsilon:g})-Rényi Pufferfish private "
-            f"about {self._subject_secret()} {self._scope_of_prior()}; "
-            f"{self.law.capitalize()} noise of scale {self._scales()}, rule {self.rule} "
-            f"({self.source})."
+            f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
+            f"Rényi Pufferfish private about {self._secret_text()} "
+            f"{self._prior_text()}; {self.law.capitalize()} noise of scale "
+            f"{self._scale_text()}, rule {self.rule} ({self.source})."
         ]
         if self.target is not None:
+            epsilon, delta = map(number_text, self.target)
+            sentences.append(f"This implies (ε, δ) = ({epsilon}, {delta}).")
+        if self.n_releases == 1:
+            sentences.append("It covers one release of one row.")
+        else:
             sentences.append(
-                f"This implies (ε, δ) = ({self.target[0]:g}, {self.target[1]:g})."
+                f"It covers up to {self.n_releases} independent releases of one row."
             )
-        copies = (
-            "one release"
-            if self.n_releases == 1
-            else f"up to {self.n_releases} independent releases"
+        sentences.append(
+            f"Not covered: {', '.join(self._exceptions())}, and further releases."
         )
-        sentences.append(f"It covers {copies} of one row.")
+        if self.seeded:
+            sentences.append(
+                "The noise comes from a seed: nothing is promised against anyone who "
+                "knows or guesses it."
+            )
+        return " ".join(sentences)
+
+    def _exceptions(self) -> list[str]:
         exceptions = ["several rows of one person", "columns kept beside the release"]
         if self.scope == "column" and len(self.columns) > 1:
             exceptions.insert(0, "the columns of a row together")
+        if not self.covers_all_pairs:
+            exceptions.append("other pairs of secret values")
         if self.skipped:
             exceptions.append(f"pairs that do not occur ({len(self.skipped)} skipped)")
-        sentences.append(f"Not covered: {', '.join(exceptions)}, and further releases.")
-        return " ".join(sentences)
-
-    def _subject_secret(self) -> str:
-        labels: list[Hashable] = []
-        for pair in self.pairs:
-            labels += [label for label in pair if label not in labels]
-        everything = {frozenset(pair) for pair in combinations(labels, 2)}
-        if {frozenset(pair) for pair in self.pairs} == everything:
-            shown = _listed([label_text(label) for label in labels])
-        else:
-            shown = "pairs " + _listed(
-                [f"{label_text(a)} – {label_text(b)}" for a, b in self.pairs]
+        still = [c for c, b in zip(self.columns, self.scale, strict=True) if b == 0]
+        if still:
+            exceptions.append(
+                f"values outside the fitted data in what is released unchanged "
+                f"({', '.join(still)})"
             )
+        return exceptions
+
+    def _secret_text(self) -> str:
+        if self.covers_all_pairs:
+            shown = _listed([label_text(value) for value in self.secret_values])
+        else:
+            pairs = [f"{label_text(a)} – {label_text(b)}" for a, b in self.pairs]
+            shown = f"the pairs {_listed(pairs)} alone"
         return f"{', '.join(self.secret)} ({shown})"
 
-    def _scope_of_prior(self) -> str:
-        if self.prior_model == "bounded" and self.bounds is not None:
-            ranges = _listed(
-                [
-                    f"{column} in [{low:g}, {high:g}]"
-                    for column, (low, high) in zip(
-                        self.columns, self.bounds, strict=True
-                    )
-                ]
-            )
-            return f"for every prior on the declared bounds ({ranges})"
+    def _prior_text(self) -> str:
+        if self.prior_model == "bounded":
+            ranges = [
+                f"{column} in [{ends[0]:.10g}, {ends[1]:.10g}]"
+                for column, ends in zip(self.columns, self.bounds, strict=True)
+                if ends is not None
+            ]
+            return f"for every prior on the declared bounds ({_listed(ranges)})"
+        kind = "fitted, weighted" if self.weighted else "fitted"
         if self.priors:
             shown = _listed([label_text(label) for label in self.priors])
-            return f"for each of the {len(self.priors)} fitted priors ({shown})"
-        return "for the fitted prior"
+            return f"for each of the {len(self.priors)} {kind} priors ({shown})"
+        return f"for the {kind} prior"
 
-    def _scales(self) -> str:
+    def _scale_text(self) -> str:
         return _listed(
             [
                 f"{scale:.4g} ({column})"
@@ -164,6 +231,11 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain values that JSON can hold, with the sentence."""
         card = {"guarantee": str(self), **asdict(self)}
+        card["versions"] = dict(self.versions)
+        card["group_sizes"] = [
+            {"prior": prior, "secret": value, "rows": rows}
+            for prior, value, rows in self.group_sizes
+        ]
         return {key: _plain(value) for key, value in card.items()}
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
@@ -192,7 +264,20 @@ def label_text(label: Hashable) -> str:
     """Write a secret value as a reader expects it: 1.0 as 1, a tuple as a / b."""
     if isinstance(label, tuple):
         return " / ".join(label_text(part) for part in label)
-    return f"{label:g}" if isinstance(label, float) else str(label)
+    if isinstance(label, float) and math.isinf(label):
+        return "∞"
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def number_text(value: float) -> str:
+    """Write a bound in at most six digits, rounded up where it has more."""
+    short = f"{value:.6g}"
+    if float(short) < value:
+        exponent = math.floor(math.log10(value)) - 5
+        short = f"{(round(value / 10.0**exponent) + 1) * 10.0**exponent:.6g}"
+    return short
 
 
 def _listed(items: list[str]) -> str:

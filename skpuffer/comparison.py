@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
 
 from skpuffer._parameters import choice
 from skpuffer.core.calibration import RULES
-from skpuffer.exceptions import SkpufferWarning, UnavailableRuleError
+from skpuffer.exceptions import (
+    ParameterError,
+    SkpufferWarning,
+    UnavailableRuleError,
+)
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
 _ESTIMATORS = {"laplace": RenyiPufferfishLaplace, "gaussian": RenyiPufferfishGaussian}
@@ -32,7 +37,8 @@ def compare_mechanisms(
     X : frame or array-like of shape (n, d)
         The columns to release, and the secret where it is named.
     secret : str, int, list of them, or array-like of shape (n,)
-        The secret's column or columns in X; or its values, one a row.
+        The secret's column or columns in X; or its values, one a row. A list as long
+        as X holds values.
     laws : sequence of {"laplace", "gaussian"}
     calibrations : sequence of str
         Rules; by default all of them.
@@ -67,20 +73,28 @@ def compare_mechanisms(
     3          transport  0.715
     4              exact  0.714
     """
-    fit_arguments = {
-        name: parameters.pop(name) for name in ("sample_weight",) if name in parameters
-    }
-    if not _names_columns(secret):
-        fit_arguments["secret"] = secret
-        secret = None
-    if "prior" in parameters and not _names_columns(parameters["prior"]):
+    for name, instead in (("scope", "scopes"), ("calibration", "calibrations")):
+        if name in parameters:
+            raise ParameterError(
+                f"{name}={parameters[name]!r}: a comparison takes {instead}=[...]"
+            )
+    laws, calibrations, scopes = (
+        (given,) if isinstance(given, str) else tuple(given)
+        for given in (laws, calibrations, scopes)
+    )
+    fit_arguments = {}
+    if "sample_weight" in parameters:
+        fit_arguments["sample_weight"] = parameters.pop("sample_weight")
+    if not _names_columns(secret, X):
+        fit_arguments["secret"], secret = secret, None
+    if not _names_columns(parameters.get("prior"), X):
         fit_arguments["prior"] = parameters.pop("prior")
     lines = []
     for law in laws:
         estimator_class = _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
         if law == "gaussian" and parameters.get("alpha") == float("inf"):
             continue
-        for scope in scopes:
+        for place, scope in enumerate(scopes):
             for rule in calibrations:
                 estimator = estimator_class(
                     secret=secret, calibration=rule, scope=scope, **parameters
@@ -91,8 +105,8 @@ def compare_mechanisms(
                         estimator.fit(X, **fit_arguments)
                     except UnavailableRuleError:
                         continue
-                if scope != scopes[0] and estimator.n_features_in_ == 1:
-                    continue
+                if place and estimator.n_features_in_ == 1:
+                    break
                 table = estimator.report_.to_frame().drop(columns="worst_pair")
                 lines.append(
                     table.reset_index().assign(
@@ -105,13 +119,18 @@ def compare_mechanisms(
     order = ["law", "scope", "calibration", "column", "scale", "noise_std"]
     order += ["column_std", "noise_to_spread", "guarantee"]
     if not lines:
-        return pd.DataFrame(columns=order)
+        raise ParameterError(
+            f"nothing to compare at alpha={parameters.get('alpha')!r} with laws={laws!r}, "
+            f"calibrations={calibrations!r}, scopes={scopes!r}"
+        )
     return pd.concat(lines, ignore_index=True)[order]
 
 
-def _names_columns(spec: Any) -> bool:
-    """Whether a secret or prior is given by name or position, not by its values."""
-    if spec is None or isinstance(spec, (str, int)):
+def _names_columns(spec: Any, X: Any) -> bool:
+    """Whether a secret or prior is given by name or position, not by its values.
+
+    A list as long as X has rows holds values; a shorter one names columns.
+    """
+    if spec is None or isinstance(spec, (str, Integral)):
         return True
-    # A short list of names is a name each; a list of labels is as long as the data.
-    return isinstance(spec, (list, tuple)) and all(isinstance(s, str) for s in spec)
+    return isinstance(spec, (list, tuple)) and len(spec) != len(X)

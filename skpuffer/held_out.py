@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import read_sample, released_names
+from skpuffer._validation import read_sample
 from skpuffer.core.calibration import RULES, Budget, Pair
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS
@@ -74,8 +74,8 @@ def held_out_divergence(
     """
     check_is_fitted(estimator)
     guarantee = estimator.guarantee_
-    names = released_names(estimator)
-    if estimator.scope == "joint" and len(names) > 1:
+    names = list(guarantee.columns)
+    if guarantee.scope == "joint" and len(names) > 1:
         raise ParameterError(
             f"scope='joint' releases {len(names)} columns together, and the divergence "
             "is computed for one: fit with scope='column', or release one column"

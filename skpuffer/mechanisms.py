@@ -59,8 +59,9 @@ default="transport"
         "joint": the released row keeps the promise. "column": each released column
         alone does, the row need not.
     column_weights : {{"std", "range"}}, array of shape (k,), or mapping, default="std"
-        Proportions of the columns' scales in a joint release: standard deviations,
-        widths of the bounds, or positive numbers.
+        Proportions of the columns' scales in a joint release: standard deviations of
+        the fitted rows (under ``prior_model="bounded"``, where nothing may depend on
+        them, the widths of the bounds), widths of the bounds, or positive numbers.
     n_releases : int, default=1
         How many independently noised copies of a row are covered together.
     min_group_size : int, default=20
@@ -101,9 +102,9 @@ def _documented(**words: str):  # type: ignore[no-untyped-def]
     """Fill the shared documentation in where a class docstring says so."""
 
     def fill(cls: type) -> type:
-        assert cls.__doc__ is not None
-        shared = _PARAMETERS.format(**words).strip("\n")
-        cls.__doc__ = cls.__doc__.replace("    %(shared)s", shared)
+        if cls.__doc__ is not None:  # It is under python -OO.
+            shared = _PARAMETERS.format(**words).strip("\n")
+            cls.__doc__ = cls.__doc__.replace("    %(shared)s", shared)
         return cls
 
     return fill
@@ -111,7 +112,7 @@ def _documented(**words: str):  # type: ignore[no-untyped-def]
 
 @_documented(orders="in (1, ∞]", scale="Laplace b", std="√2 · b")
 class RenyiPufferfishLaplace(AdditiveRelease):
-    """Release columns with Laplace noise that hides a secret column.
+    """Release columns with Laplace noise calibrated to a secret column.
 
     %(shared)s
 
@@ -161,7 +162,7 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     std="σ itself",
 )
 class RenyiPufferfishGaussian(AdditiveRelease):
-    """Release columns with Gaussian noise that hides a secret column.
+    """Release columns with Gaussian noise calibrated to a secret column.
 
     %(shared)s
 

@@ -101,7 +101,7 @@ def test_the_index_survives_and_aligns_nothing(index, output):
     pd.testing.assert_index_equal(released.index, index)
     np.testing.assert_array_equal(released.to_numpy(), expected.to_numpy())
     by_keyword = RenyiPufferfishLaplace(random_state=2).fit_transform(
-        table[["age", "bmi"]], secret=PEOPLE["sex"]
+        table[["age", "bmi"]], secret=PEOPLE["sex"].to_numpy()
     )
     np.testing.assert_array_equal(by_keyword.to_numpy(), expected.to_numpy())
 
@@ -211,7 +211,7 @@ def test_what_is_no_number_is_named_and_refused(kind, column, held):
 @pytest.mark.parametrize("output", ["pandas", "polars", "default"])
 def test_set_output(mechanism, given, output):
     if given == "array":
-        rows, secret, names = TABLE.to_numpy(), 1, ["x0", "x1"]
+        rows, secret, names = TABLE.to_numpy(), 1, ["x0", "x2"]
     else:
         rows, secret, names = frame_of(given), "sex", ["age", "bmi"]
     estimator = mechanism(secret=secret, random_state=3)
@@ -334,7 +334,8 @@ def test_names_out_of_a_frame(mechanism, kind):
 
 def test_names_out_of_an_array():
     estimator = RenyiPufferfishLaplace(secret=1).fit(TABLE.to_numpy())
-    assert estimator.get_feature_names_out().tolist() == ["x0", "x1"]
+    # By their positions in what fit was given.
+    assert estimator.get_feature_names_out().tolist() == ["x0", "x2"]
     for names, out in ((["a", "s", "b"], ["a", "b"]), (["a", "b"], ["a", "b"])):
         assert estimator.get_feature_names_out(names).tolist() == out
     for names in (["a"], ["a", "b", "c", "d"]):
@@ -390,7 +391,7 @@ def test_a_column_that_does_not_exist_is_named_with_a_suggestion(kind):
 def test_repeated_names_are_refused():
     twice = pd.concat([TABLE, TABLE["age"]], axis=1)
     for secret in ("sex", "age"):
-        with pytest.raises(ValueError, match=r"(?s)unique column names.*'age' 2 times"):
+        with pytest.raises(ValueError, match="several columns named age: rename them"):
             RenyiPufferfishLaplace(secret=secret).fit(twice)
 
 

@@ -195,8 +195,9 @@ def test_a_fold_gets_the_secrets_of_its_rows():
         for pipeline in fitted:
             noise = pipeline["noise"]
             np.testing.assert_array_equal(noise.scale_, alone.scale_)
-            assert noise.guarantee_.group_sizes == dict(
-                SEX.iloc[rows].value_counts().sort_index()
+            sizes = SEX.iloc[rows].value_counts().sort_index()
+            assert noise.guarantee_.group_sizes == tuple(
+                (None, value, size) for value, size in sizes.items()
             )
         scales.add(tuple(alone.scale_))
     assert len(scales) == 3
@@ -261,13 +262,18 @@ def test_priors_and_weights_take_the_same_ways(law):
         assert estimator.guarantee_.priors == expected.guarantee_.priors
 
 
-def test_labels_belong_to_rows_by_position_as_a_target_does():
+def test_labels_whose_index_disagrees_with_the_rows_are_refused():
+    expected = RenyiPufferfishLaplace().fit(X, secret=SEX).scale_
     shuffled = SEX.sample(frac=1, random_state=1)
-    by_position = RenyiPufferfishLaplace().fit(X, secret=shuffled).scale_
-    as_list = RenyiPufferfishLaplace().fit(X, secret=shuffled.to_list()).scale_
-    np.testing.assert_array_equal(by_position, as_list)
-    by_index = RenyiPufferfishLaplace().fit(X, secret=shuffled.sort_index()).scale_
-    assert not np.array_equal(by_position, by_index)
+    for labels in (shuffled, shuffled.to_frame(), SEX.reset_index(drop=True) + ""):
+        if labels.index.equals(X.index):
+            continue
+        with pytest.raises(ValueError, match="secret has another index than X"):
+            RenyiPufferfishLaplace().fit(X, secret=labels)
+    by_position = RenyiPufferfishLaplace().fit(X, secret=SEX.to_numpy()).scale_
+    np.testing.assert_array_equal(by_position, expected)
+    aligned = RenyiPufferfishLaplace().fit(X, secret=shuffled.loc[X.index]).scale_
+    np.testing.assert_array_equal(aligned, expected)
 
 
 @pytest.mark.parametrize("law", LAWS.values())

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from skpuffer.core.calibration import RULES, Budget, calibrate
 from skpuffer.core.laws import LAWS
-from skpuffer.core.prior import pooled_std
+from skpuffer.core.prior import pooled_spread
 
 # The oracle's relative accuracy; a two-dimensional integral has many more cells.
 LINE, PLANE = 1e-10, 1e-9
@@ -104,7 +104,9 @@ def atoms_divergence(drawn, alpha):
 def assert_sound(law, rule, drawn, budget, accuracy):
     item = pair(drawn.atoms_a, drawn.atoms_b, masses=(drawn.mass_a, drawn.mass_b))
     columns = drawn.atoms_a.shape[1]
-    weights = np.ones(1) if columns == 1 else pooled_std([item.first, item.second])
+    weights = (
+        np.ones(1) if columns == 1 else pooled_spread([item.first, item.second])[0]
+    )
     item = type(item)(item.first, item.second, weights)
     scale = calibrate([item], LAWS[law](), RULES[rule](), budget).scale
     if not scale.any():

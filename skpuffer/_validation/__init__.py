@@ -8,7 +8,6 @@ parameter, what was found and what helps, and comes before anything is computed.
 from skpuffer._validation._frames import Dropped, frame_like
 from skpuffer._validation._groups import Groups
 from skpuffer._validation._sample import Sample, read_rows, read_sample, within_bounds
-from skpuffer._validation._values import released_names
 
 __all__ = [
     "Dropped",
@@ -17,6 +16,5 @@ __all__ = [
     "frame_like",
     "read_rows",
     "read_sample",
-    "released_names",
     "within_bounds",
 ]

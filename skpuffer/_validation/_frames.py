@@ -22,10 +22,10 @@ class Dropped:
 
     Attributes
     ----------
-    names : tuple of str
+    names : tuple
         Their names, where the input was a frame.
     positions : tuple of int
-        Their positions, where it was an array.
+        Their positions.
     width : int
         The number of columns that fit was given.
     """
@@ -64,12 +64,29 @@ class Dropped:
                 return np.delete(array, self.positions, axis=1)
         return X
 
+    def names_without(self, X: Any, count: int) -> list[str]:
+        """Return the names of X's `count` columns, which no longer has these.
+
+        Columns of an array are called by their position in what fit was given.
+        """
+        if is_frame(X):
+            return [str(name) for name in column_names(X)]
+        return default_names(self, count)
+
     def remove_names(self, names: Sequence[str]) -> list[str]:
         """Return feature names without these columns."""
-        if self.positions and len(names) == self.width:
-            return [name for i, name in enumerate(names) if i not in self.positions]
         dropped = {str(name) for name in self.names}
-        return [name for name in names if name not in dropped]
+        left = [name for name in names if name not in dropped]
+        if len(left) == self.width:
+            # Names that were made up for a frame or an array without any.
+            left = [name for i, name in enumerate(left) if i not in self.positions]
+        return left
+
+
+def default_names(dropped: Dropped, count: int) -> list[str]:
+    """Return what the columns of an array are called: x and their position."""
+    every = range(count + len(dropped.positions))
+    return [f"x{i}" for i in every if i not in dropped.positions]
 
 
 def is_frame(X: Any) -> bool:
@@ -152,7 +169,9 @@ def take_columns(
             X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()
             for name in wanted
         ]
-        return [str(name) for name in wanted], columns, Dropped(names=tuple(wanted))
+        places = tuple(known.index(name) for name in wanted)
+        dropped = Dropped(tuple(wanted), places, len(known))
+        return [str(name) for name in wanted], columns, dropped
     array = np.asarray(X)
     if array.ndim != 2:
         raise ParameterError(
@@ -188,19 +207,22 @@ def _hint(name: Hashable, known: list[Hashable]) -> str:
     return f"its columns are {shown}{', …' if len(known) > 20 else ''}"
 
 
-def frame_like(values: np.ndarray, X: Any) -> Any:
+def frame_like(values: np.ndarray, X: Any, dtype: np.dtype) -> Any:
     """Return released values as a frame of the kind of X, with its index and names.
 
-    A column that came as float32 goes out as float32, every other as float64. Arrays
-    stay arrays.
+    A column that came as float32 goes out as float32, every other as float64. For an
+    array it is an array of `dtype`.
     """
     if not is_frame(X):
-        return values
+        return values.astype(dtype, copy=False)
     frame = nw.from_native(X, eager_only=True)
-    columns = {
-        name: column.astype(np.float32 if dtype == nw.Float32 else np.float64)
-        for (name, dtype), column in zip(frame.schema.items(), values.T, strict=True)
-    }
+    narrow = [dtype == nw.Float32 for dtype in frame.schema.values()]
     if isinstance(X, pd.DataFrame):
-        return pd.DataFrame(columns, index=X.index)
+        released = pd.DataFrame(values, index=X.index, columns=X.columns)
+        narrowed = dict.fromkeys(X.columns[narrow], np.float32)
+        return released.astype(narrowed) if narrowed else released
+    columns = {
+        name: column.astype(np.float32) if small else column
+        for name, small, column in zip(frame.columns, narrow, values.T, strict=True)
+    }
     return nw.from_dict(columns, backend=nw.get_native_namespace(frame)).to_native()

@@ -18,7 +18,7 @@ from skpuffer._validation._frames import (
 )
 from skpuffer.exceptions import ParameterError
 
-MAX_SECRET_VALUES = 50
+MAX_VALUES = 50
 # A missing value that was once turned into text. "None" may be a category of its own,
 # so it counts only in numpy's text arrays, which cannot hold the value itself.
 _SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
@@ -53,6 +53,11 @@ class Groups:
 
 def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]:
     """Read labels given beside X: an array, a series or a frame of several columns."""
+    if isinstance(values, str):
+        raise ParameterError(
+            f"fit was given {parameter}={values!r}, which is no list of labels: name a "
+            f"column in the constructor, {parameter}={values!r}"
+        )
     if is_frame(values):
         return take_columns(values, column_names(values), parameter)[:2]
     name = getattr(values, "name", None)
@@ -86,13 +91,32 @@ def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]
     return names, [array]
 
 
+def refuse_misaligned(X: Any, labels: Any, parameter: str) -> None:
+    """Refuse labels whose index says that they belong to other rows than X's.
+
+    Labels match rows by position, as a target does; a pandas index that disagrees
+    would mean noise for other groups than intended.
+
+    Raises
+    ------
+    ParameterError
+        X and the labels both have an index, of the same length, and they differ.
+    """
+    both = isinstance(X, pd.DataFrame) and isinstance(labels, (pd.Series, pd.DataFrame))
+    if both and len(X) == len(labels) and not X.index.equals(labels.index):
+        raise ParameterError(
+            f"{parameter} has another index than X, and labels match rows by position: "
+            f"sort one like the other ({parameter}.loc[X.index]), or pass "
+            f"{parameter}.to_numpy() if the positions are right"
+        )
+
+
 def group_rows(
     names: Sequence[str],
     columns: Sequence[Any],
     *,
     n_rows: int,
     parameter: str,
-    max_values: int | None = None,
 ) -> Groups:
     """Tell rows apart by one or several columns of labels.
 
@@ -104,8 +128,6 @@ def group_rows(
         The number of rows of X.
     parameter : str
         For messages.
-    max_values : int, optional
-        Refuse a column with more distinct values.
 
     Returns
     -------
@@ -136,11 +158,7 @@ def group_rows(
                 f"{parameter} {name!r} is missing in {missing} of {n_rows} rows"
                 f"{written}: drop these rows, or give them a label of their own"
             )
-        if max_values is not None and len(labels) > max_values:
-            raise ValueError(
-                f"{parameter} {name!r} has {len(labels)} distinct values, more than "
-                f"{max_values}: bin it first (pandas.cut, KBinsDiscretizer)"
-            )
+        _refuse_many(f"{parameter} {name!r} has", labels)
         coded.append((codes, labels))
     codes, labels = coded[0]
     if len(coded) > 1:
@@ -148,7 +166,20 @@ def group_rows(
         for more_codes, more in coded[1:]:
             seen, codes = np.unique(codes * len(more) + more_codes, return_inverse=True)
             labels = [(*labels[s // len(more)], more[s % len(more)]) for s in seen]
+            _refuse_many(f"the {parameter} columns together have", labels)
     return Groups(tuple(names), tuple(labels), codes)
+
+
+def _refuse_many(subject: str, labels: Sequence[Hashable]) -> None:
+    """Refuse labels so many that they are kept in no guarantee and told apart by none.
+
+    A value per person would be data, and pairs grow with the square of the values.
+    """
+    if len(labels) > MAX_VALUES:
+        raise ValueError(
+            f"{subject} {len(labels)} distinct values, more than {MAX_VALUES}: bin them "
+            "first (pandas.cut, KBinsDiscretizer)"
+        )
 
 
 def select_pairs(

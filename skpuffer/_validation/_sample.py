@@ -10,19 +10,24 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer._parameters import check_bounds, check_column_weights
-from skpuffer._validation._frames import Dropped, take_columns
+from skpuffer._validation._frames import (
+    Dropped,
+    default_names,
+    is_frame,
+    take_columns,
+)
 from skpuffer._validation._groups import (
-    MAX_SECRET_VALUES,
     Groups,
     group_rows,
     metadata_columns,
+    refuse_misaligned,
     select_pairs,
 )
 from skpuffer._validation._values import (
     check_weights,
     numeric_matrix,
     readable,
-    released_names,
+    refuse_non_finite,
 )
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
@@ -126,22 +131,23 @@ def read_sample(
                 X, spec, parameter
             )
         elif labels is not None:
+            refuse_misaligned(X, labels, parameter)
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
     remaining = taken.remove_from(X)
-    if remaining is not X and remaining.shape[1] == 0:
+    if (remaining is not X or is_frame(X)) and remaining.shape[1] == 0:
         raise ParameterError(
-            "X has no column to release beside those that secret and prior name"
+            "X has no column to release, beside those that secret and prior name"
         )
     values = numeric_matrix(estimator, remaining, reset=True)
-    released = released_names(estimator)
+    released = taken.names_without(remaining, values.shape[1])
+    refuse_non_finite(values, released)
     groups = {
         parameter: group_rows(
             names[parameter],
             columns[parameter],
             n_rows=len(values),
             parameter=parameter,
-            max_values=MAX_SECRET_VALUES if parameter == "secret" else None,
         )
         for parameter in names
     }
@@ -171,11 +177,22 @@ def read_sample(
     )
 
 
-def read_rows(estimator: BaseEstimator, X: Any, dropped: Dropped) -> tuple[Any, Any]:
+def read_rows(
+    estimator: BaseEstimator, X: Any, dropped: Dropped, names: Sequence[str]
+) -> tuple[Any, np.ndarray]:
     """Return X without secret and prior columns, and its validated values."""
-    X = readable(X)
-    remaining = dropped.remove_from(X)
-    return remaining, numeric_matrix(estimator, remaining, reset=False)
+    remaining = dropped.remove_from(readable(X))
+    values = numeric_matrix(estimator, remaining, reset=False)
+    if not hasattr(estimator, "feature_names_in_") and is_frame(remaining):
+        # scikit-learn compares names of text alone.
+        found = dropped.names_without(remaining, len(names))
+        if found != list(names) and list(names) != default_names(dropped, len(names)):
+            raise ValueError(
+                f"the columns are {', '.join(found)}, and were {', '.join(names)} in "
+                "fit: give the same in the same order"
+            )
+    refuse_non_finite(values, names)
+    return remaining, values
 
 
 def within_bounds(

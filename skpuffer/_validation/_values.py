@@ -23,6 +23,9 @@ def readable(X: Any) -> Any:
     if issparse(X):
         # scikit-learn has the words for it.
         check_array(X, accept_sparse=False, input_name="X")
+    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
+        twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
+        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
@@ -36,7 +39,7 @@ def readable(X: Any) -> Any:
 
 
 def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
-    """Return the columns to release as float64 or float32, all finite.
+    """Return the columns to release as float64 or float32, not yet all finite.
 
     Parameters
     ----------
@@ -54,11 +57,13 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     Raises
     ------
     ValueError, TypeError
-        A column is not numeric, or has values that are missing or infinite.
+        A column is not numeric.
     """
     if is_frame(X):
         _refuse_non_numeric(X)
-    values = validate_data(
+    elif isinstance(X, np.ndarray):
+        _refuse_text(X)
+    return validate_data(
         estimator,
         X,
         reset=reset,
@@ -67,16 +72,6 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         ensure_min_samples=2 if reset else 1,
         order="F" if is_frame(X) else None,
     )
-    _refuse_non_finite(values, released_names(estimator))
-    return values
-
-
-def released_names(estimator: BaseEstimator) -> list[str]:
-    """Return the names of the released columns; x0, x1, ... for arrays."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return [f"x{i}" for i in range(estimator.n_features_in_)]
-    return [str(name) for name in names]
 
 
 def _refuse_non_numeric(X: Any) -> None:
@@ -95,6 +90,19 @@ def _refuse_non_numeric(X: Any) -> None:
         )
 
 
+def _refuse_text(X: np.ndarray) -> None:
+    """Refuse text in an array, even text that reads as a number, as in a frame."""
+    text = X.dtype.kind in "SUT"
+    if X.dtype == object:
+        text = any(isinstance(value, (str, bytes)) for value in X.flat)
+    if text:
+        raise ValueError(
+            f"X is an array of {X.dtype} that holds text, and only numbers can be "
+            "released with additive noise: leave such columns out, or name them as the "
+            "secret"
+        )
+
+
 def _holds_numbers(column: np.ndarray) -> bool:
     return all(
         value is None or value is pd.NA or isinstance(value, (int, float, np.number))
@@ -102,7 +110,14 @@ def _holds_numbers(column: np.ndarray) -> bool:
     )
 
 
-def _refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+def refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse missing and infinite values, with the column and their number.
+
+    Raises
+    ------
+    ValueError
+        There are such values.
+    """
     # A sum is finite only if every value is (or it overflows, and we look closer).
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
@@ -136,7 +151,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers, one a row") from None
     if weight.ndim != 1:
         raise ValueError(
             f"sample_weight has {weight.ndim} dimensions: give one weight a row (1-D)"

@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpuffer.core.plans import Plan, TransportPlanError, quadratic_plan
+from skpuffer.core.plans import (
+    Plan,
+    TransportPlanError,
+    monotone_plan,
+    quadratic_plan,
+)
 from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 
 # Beyond this number of shifts, `ShiftBound.compressed` groups them in cells.
@@ -146,7 +151,7 @@ class Coupling:
         """
         first_mass, second_mass, total = common_masses(first, second)
         moved = plan.mass
-        if moved.dtype.kind not in "iO" or not moved.min(initial=0) >= 0:
+        if moved.dtype.kind not in "iO" or not moved.min(initial=1) > 0:
             raise TransportPlanError("the transport plan is not of positive integers")
         if total < 2**53:
             # Floats hold these integers, and add them up much faster.
@@ -157,6 +162,8 @@ class Coupling:
                     "the transport plan does not have the marginals of the data"
                 )
         probability = (moved / total).astype(np.float64, copy=False)
+        # No pair is too rare to be charged.
+        np.maximum(probability, np.finfo(float).tiny, out=probability)
         return cls(first, second, plan.rows, plan.columns, probability)
 
     def shift_bound(self) -> ShiftBound:
@@ -201,44 +208,6 @@ def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coup
             first.support / weights, second.support / weights, first_mass, second_mass
         )
     return Coupling.from_plan(first, second, plan)
-
-
-def monotone_plan(first_mass: IntArray, second_mass: IntArray) -> Plan:
-    """Match two mass vectors in the order in which they stand.
-
-    Parameters
-    ----------
-    first_mass, second_mass : ndarray of shape (n,) and (m,)
-        Positive integers with the same sum.
-
-    Returns
-    -------
-    Plan
-        At most n + m − 1 pairs, exact integers.
-
-    Examples
-    --------
-    >>> monotone_plan(np.array([1, 1]), np.array([2])).mass
-    array([1, 1])
-    """
-    first_end, second_end = np.cumsum(first_mass), np.cumsum(second_mass)
-    if np.array_equal(first_end, second_end):
-        index = np.arange(len(first_end), dtype=np.intp)
-        return Plan(index, index, first_mass)
-    ends = np.concatenate([first_end, second_end])
-    # Two sorted runs: a stable sort merges them in linear time.
-    order = np.argsort(ends, kind="stable")
-    ends = ends[order]
-    new = np.empty(len(ends), dtype=bool)
-    new[0] = True
-    np.not_equal(ends[1:], ends[:-1], out=new[1:])
-    place = np.flatnonzero(new)
-    # The atom that owns the mass up to an end: as many as have ended before it.
-    ended = np.cumsum(order < len(first_end), dtype=np.intp)[place - 1]
-    ended[0] = 0
-    ends = ends[place]
-    mass = np.diff(ends, prepend=ends[:1] * 0)
-    return Plan(ended, place - ended, mass)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

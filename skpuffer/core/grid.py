@@ -81,7 +81,7 @@ def check_grid_range(values: Floats, step: float) -> None:
     far = np.count_nonzero(np.abs(values) > limit)
     raise ValueError(
         f"{far} of {values.size} values are beyond {limit:.3g}, the reach of the noise "
-        "grid: centre or rescale the data."
+        "grid: centre or rescale the data, or clip outliers by bounds."
     )
 
 

@@ -114,18 +114,6 @@ class Conditional:
         """``mass / total`` as floats, shape (m,)."""
         return (self.mass / self.total).astype(np.float64)
 
-    def column(self, index: int) -> Conditional:
-        """Return the marginal distribution of one column."""
-        values = self.support[:, index]
-        order = np.argsort(values, kind="stable")
-        values = values[order]
-        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-        mass = np.add.reduceat(self.mass[order], starts)
-        support = values[starts, np.newaxis]
-        return Conditional(
-            support, _without_common_factor(mass), self.n_rows, self.weight
-        )
-
     def same_distribution(self, other: Conditional) -> bool:
         """Whether both give every row the same probability, exactly."""
         # Masses have no common factor, so equal distributions have equal masses.
@@ -202,31 +190,55 @@ def _without_common_factor(mass: IntArray) -> IntArray:
     return mass if divisor == 1 else mass // divisor
 
 
-def pooled_std(conditionals: Sequence[Conditional]) -> FloatArray:
-    """Return the standard deviation of each column over all rows together, shape (k,).
+def pooled_spread(
+    conditionals: Sequence[Conditional],
+) -> tuple[FloatArray, FloatArray]:
+    """Return the spread of each column over all rows together.
 
-    Exactly zero for a constant column, and the same for every order of the rows.
+    Returns
+    -------
+    std : ndarray of shape (k,)
+        Standard deviations; the same for every order of the rows. May vanish by
+        underflow where a column is not constant.
+    span : ndarray of shape (k,)
+        Largest minus smallest value: zero for a constant column, and for no other.
+
+    Raises
+    ------
+    ValueError
+        The span of a column is beyond float64.
+
+    Examples
+    --------
+    >>> pooled_spread([Conditional.from_rows([[0.0], [4.0]])])
+    (array([2.]), array([4.]))
     """
+    low = np.min([item.support.min(axis=0) for item in conditionals], axis=0)
+    high = np.max([item.support.max(axis=0) for item in conditionals], axis=0)
+    with np.errstate(over="ignore"):
+        span: FloatArray = high - low
+    if not np.isfinite(span).all():
+        raise ValueError("the values of a column are too far apart: rescale it")
+    unit = np.where(span > 0, span, 1.0)
     total = math.fsum(item.weight for item in conditionals)
-    # Everything is taken from one row of the data, so that an offset costs no digits.
-    origin = conditionals[0].support[0]
-    seen, mean, scatter = 0.0, np.zeros_like(origin), np.zeros_like(origin)
-    low, high = np.zeros_like(origin), np.zeros_like(origin)
+    seen, mean, scatter = 0.0, np.zeros_like(span), np.zeros_like(span)
     for item in conditionals:
         share = item.weight / total
         for start in range(0, len(item.mass), _BLOCK):
             part = slice(start, start + _BLOCK)
-            rows = item.support[part] - origin
+            # From the smallest value and in units of the span: neither an offset nor a
+            # square costs digits.
+            rows = (item.support[part] - low) / unit
             mass = share * (item.mass[part] / item.total).astype(np.float64)
-            low = np.minimum(low, rows.min(axis=0))
-            high = np.maximum(high, rows.max(axis=0))
+            weight = float(mass.sum())
+            if weight == 0.0:
+                continue
             # Merge the block's moments about its own mean: a rare value far away must
             # not vanish in a difference.
-            weight = float(mass.sum())
             centre = rows[0] + np.einsum("i,ij->j", mass, rows - rows[0]) / weight
             gap = centre - mean
-            scatter = scatter + np.einsum("i,ij->j", mass, (rows - centre) ** 2)
-            scatter = scatter + gap**2 * (seen * weight / (seen + weight))
-            mean = mean + gap * (weight / (seen + weight))
+            scatter += np.einsum("i,ij->j", mass, (rows - centre) ** 2)
+            scatter += gap**2 * (seen * weight / (seen + weight))
+            mean += gap * (weight / (seen + weight))
             seen += weight
-    return np.where(high > low, np.sqrt(scatter / seen), 0.0)
+    return np.sqrt(scatter / seen) * unit, span

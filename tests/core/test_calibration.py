@@ -34,7 +34,7 @@ from skpuffer.core.calibration import _solve as solve_module
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import TransportPlanError
-from skpuffer.core.prior import Conditional, pooled_std
+from skpuffer.core.prior import Conditional, pooled_spread
 
 EACH_LAW = pytest.mark.parametrize("law", LAWS)
 EVERY = pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_offset_and_order_of_the_rows_do_not_matter(law, rule):
 
     def scale(left, right):
         sides = [Conditional.from_rows(rows) for rows in (left, right)]
-        return released(Pair(*sides, pooled_std(sides)), law, rule, budget)
+        return released(Pair(*sides, pooled_spread(sides)[0]), law, rule, budget)
 
     found = scale(first, second)
     np.testing.assert_array_equal(scale(first[::-1], rng.permutation(second)), found)
@@ -385,7 +385,7 @@ def test_offset_and_order_of_the_rows_do_not_matter(law, rule):
     single = [
         Conditional.from_rows(rows.astype(np.float32)) for rows in (first, second)
     ]
-    found32 = released(Pair(*single, pooled_std(single)), law, rule, budget)
+    found32 = released(Pair(*single, pooled_spread(single)[0]), law, rule, budget)
     np.testing.assert_allclose(found32, found, rtol=1e-4)
 
 
@@ -446,7 +446,7 @@ def test_several_columns_need_what_the_best_coupling_needs(law, examples):
     def run(drawn, alpha, epsilon, n_releases):
         budget = Budget(alpha, epsilon, n_releases)
         item = pair(drawn.atoms_a, drawn.atoms_b, masses=(drawn.mass_a, drawn.mass_b))
-        weights = pooled_std([item.first, item.second])
+        weights = pooled_spread([item.first, item.second])[0]
         item = Pair(item.first, item.second, np.where(weights > 0, weights, 1.0))
         found = unit(item, law, "transport", budget)
         if found == 0:
@@ -487,6 +487,18 @@ def test_a_refinement_that_fails_costs_noise_alone(law, monkeypatch):
     assert found == unit(plain, law, "transport", budget)
 
 
+@EACH_LAW
+def test_a_refinement_that_is_worse_is_not_kept(law, monkeypatch):
+    first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
+    item, budget = pair(first, second), Budget(12.0, 0.5)
+    plain = bounded(item.bound.shifts, item.bound.mass)
+    worse = ShiftBound(2 * item.bound.shifts, item.bound.mass)
+    monkeypatch.setattr(solve_module.ShiftRule, "_refined", lambda *_: worse)
+    answer = RULES["transport"]().calibrate(item, LAWS[law](), budget)
+    assert answer.unit == unit(plain, law, "transport", budget)
+    assert answer.witness is not worse
+
+
 def test_very_many_points_are_not_refined(monkeypatch):
     monkeypatch.setattr(solve_module, "EXACT_LIMIT", 5)
     first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
@@ -510,6 +522,7 @@ def test_very_many_shifts(law, rule):
     scale = released(item, law, rule, budget)
     on_grid = exact.bound.on_grid(np.array([step_of(scale[0])]))
     assert chosen.holds(on_grid, LAWS[law](), budget, scale)
+    assert chosen.calibrate(item, LAWS[law](), budget).witness.grouped
     need = chosen.unit_scale(exact.bound, LAWS[law](), budget, np.ones(1))
     assert scale[0] == pytest.approx(need, rel=1e-5)
 
@@ -524,6 +537,23 @@ def test_shifts_smaller_than_a_step_are_noised_as_a_step(law, rule):
     assert step > 1e-9
     moved = ShiftBound(np.array([[step], [1.0]]), np.array([1 - 1e-9, 1e-9]))
     assert RULES[rule]().holds(moved, LAWS[law](), Budget(2, 1), scale)
+
+
+def test_every_pair_is_checked_again_on_the_grid():
+    # By the raw shifts the first pair needs a little more noise; by the shifts on the
+    # grid, where tiny ones become a step, the second does.
+    budget, b = Budget(2.0, 0.01), 200 * (1 - 1e-6)
+    far = b / 2 * math.log((math.exp(0.01) - 0.9) / 0.1)
+    items = [bounded([[1.0]]), bounded([[1e-9], [far]], [0.9, 0.1])]
+    rule = RULES["alpha_wasserstein"]()
+    first, second = (rule.calibrate(i, LAWS["laplace"](), budget).unit for i in items)
+    assert second < first
+    for order in (items, items[::-1]):
+        scale = released(order, "laplace", "alpha_wasserstein", budget)
+        assert scale[0] > first * (1 + 1e-5)
+        for item in items:
+            moved = item.bound.on_grid(np.array([step_of(scale[0])]))
+            assert rule.holds(moved, LAWS["laplace"](), budget, scale)
 
 
 def test_a_grid_that_cannot_be_reached():

@@ -114,6 +114,9 @@ def test_infinite_order_is_randomised_response(epsilon):
         delta = max(0.0, high - math.exp(target) * low)
         found = renyi_to_delta(math.inf, epsilon, target)
         assert found == pytest.approx(delta, abs=1e-14)
+        if delta > 0:
+            budget = renyi_budget(math.inf, target, delta)
+            assert budget == pytest.approx(epsilon, rel=1e-12)
     assert renyi_to_epsilon(math.inf, epsilon, 0.0) == epsilon
     assert renyi_to_epsilon(math.inf, epsilon, 0.999) == 0
     # Nothing is left to hide.

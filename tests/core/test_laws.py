@@ -39,7 +39,6 @@ def test_the_registry():
 def test_the_contract(name):
     law = LAWS[name]
     assert law.name == name
-    assert len(law.scale_symbol) == 1
     assert isinstance(law.homogeneity, int)
     assert law.homogeneity >= 1
     assert law.max_order > 1e6

@@ -79,6 +79,10 @@ class Exact:
     )
     one_column: ClassVar[bool] = True
 
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name what the promise rests on."""
+        return self.source
+
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
     ) -> Calibrated:

@@ -122,15 +122,16 @@ class CalibrationRule(Protocol):
     ----------
     name : str
         The key in `RULES`.
-    source : str
-        The theorem that the promise rests on.
     one_column : bool
         Whether it serves a single column only.
     """
 
     name: ClassVar[str]
-    source: ClassVar[str]
     one_column: ClassVar[bool]
+
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name the theorem that the promise rests on."""
+        ...
 
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget

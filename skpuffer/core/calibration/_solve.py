@@ -31,7 +31,7 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 # then rounded to 20 bits.
 _ROOT_TOLERANCE = 1e-11
 # Re-solving a joint plan stops when it gains less than this.
-_REFINE_GAIN = 1e-5
+_REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
 
 
@@ -133,10 +133,17 @@ class ShiftRule(ABC):
     """A rule that sees a pair through its shifts alone."""
 
     name: ClassVar[str]
+    # Where the condition was published for one column and one release.
     source: ClassVar[str]
     one_column: ClassVar[bool] = False
     # Whether another plan may satisfy the same condition at a smaller scale.
     refines: ClassVar[bool] = True
+
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name the theorem that the promise rests on."""
+        if several_columns or budget.n_releases > 1:
+            return f"{self.source}, extended to vectors by joint convexity"
+        return self.source
 
     @abstractmethod
     def exponents(
@@ -240,6 +247,12 @@ def _can_refine(pair: Pair) -> bool:
 
 class MomentRule(ShiftRule):
     """A rule of the form E exp(exponent) ≤ exp((α−1) ε); a maximum at α = ∞."""
+
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name the theorem that the promise rests on."""
+        if math.isinf(budget.alpha):
+            return "the largest shift of a coupling, as for w_inf"
+        return super().theorem(budget, several_columns=several_columns)
 
     @abstractmethod
     def moment_exponents(

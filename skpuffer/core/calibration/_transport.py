@@ -23,6 +23,10 @@ class Transport(MomentRule):
     name: ClassVar[str] = "transport"
     source: ClassVar[str] = "joint convexity of the Rényi integrand over a coupling"
 
+    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+        """Name the theorem, which is the same for every dimension and order."""
+        return self.source
+
     def moment_exponents(
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> FloatArray:

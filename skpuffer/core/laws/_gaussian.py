@@ -18,7 +18,6 @@ class Gaussian:
     """The Gaussian law with scale σ; refuses α = ∞, where it promises nothing."""
 
     name: ClassVar[str] = "gaussian"
-    scale_symbol: ClassVar[str] = "σ"
     homogeneity: ClassVar[int] = 2
     max_order: ClassVar[float] = sys.float_info.max
     convex: ClassVar[bool] = True

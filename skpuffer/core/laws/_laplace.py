@@ -21,7 +21,6 @@ class Laplace:
     """The Laplace law with scale b (variance 2b²)."""
 
     name: ClassVar[str] = "laplace"
-    scale_symbol: ClassVar[str] = "b"
     homogeneity: ClassVar[int] = 1
     max_order: ClassVar[float] = math.inf
     convex: ClassVar[bool] = True

@@ -18,8 +18,6 @@ class NoiseLaw(Protocol):
     ----------
     name : str
         The key in `LAWS`.
-    scale_symbol : str
-        How formulas call the scale.
     homogeneity : int
         `wasserstein_exponent` is proportional to ``scale ** -homogeneity``.
     max_order : float
@@ -30,7 +28,6 @@ class NoiseLaw(Protocol):
     """
 
     name: ClassVar[str]
-    scale_symbol: ClassVar[str]
     homogeneity: ClassVar[int]
     max_order: ClassVar[float]
     convex: ClassVar[bool]

@@ -62,8 +62,8 @@ class LaplaceMixtures:
         >>> found = LaplaceMixtures().bound(
         ...     pair, alpha=2.0, scale=1.0, epsilon=1.0, tolerance=1e-6
         ... )
-        >>> round(found.upper, 5)
-        0.61907
+        >>> round(found.upper, 4)
+        0.6191
         """
         nowhere = DivergenceBound(math.inf, math.inf)
         atoms, masses = pair.atoms, pair.probabilities

@@ -6,9 +6,9 @@ raised; no mass is ever missing. Any coupling is sound, a poor one only costs no
 so optimality is best effort (each docstring says how far it goes) while the
 marginals are not. Pure arrays; POT, in `_exact` alone, is imported when needed.
 
-Up to `EXACT_LIMIT` points a side: `quadratic_plan`, then `exponential_plan` at the
-scale found. Beyond: `quadratic_plan` (projections), then `refine_plan` with
-`exponential_cost`.
+Up to `EXACT_LIMIT` points a side: `quadratic_plan`, then `exponential_plan` or
+`bottleneck_plan` at the scale found. Beyond, `quadratic_plan` takes the best of several
+sorted projections and improves it by `refine_plan`.
 """
 
 from skpuffer.core.plans._bottleneck import bottleneck_plan
@@ -18,7 +18,7 @@ from skpuffer.core.plans._exact import (
     exponential_plan,
     useful_ceiling,
 )
-from skpuffer.core.plans._plan import Plan, TransportPlanError
+from skpuffer.core.plans._plan import Plan, TransportPlanError, monotone_plan
 from skpuffer.core.plans._search import (
     EXACT_LIMIT,
     projected_plan,
@@ -34,6 +34,7 @@ __all__ = [
     "emd_plan",
     "exponential_cost",
     "exponential_plan",
+    "monotone_plan",
     "projected_plan",
     "quadratic_plan",
     "refine_plan",

@@ -83,3 +83,42 @@ def merged(plan: Plan) -> Plan:
 def shares(mass: Masses) -> Floats:
     value = mass.astype(np.float64)
     return np.asarray(value / value.sum())
+
+
+def monotone_plan(first_mass: Masses, second_mass: Masses) -> Plan:
+    """Match two mass vectors in the order in which they stand.
+
+    Parameters
+    ----------
+    first_mass, second_mass : ndarray of shape (n,) and (m,)
+        Positive integers with the same sum.
+
+    Returns
+    -------
+    Plan
+        At most n + m − 1 pairs, exact integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> monotone_plan(np.array([1, 1]), np.array([2])).mass
+    array([1, 1])
+    """
+    first_end, second_end = np.cumsum(first_mass), np.cumsum(second_mass)
+    if np.array_equal(first_end, second_end):
+        index = np.arange(len(first_end), dtype=np.intp)
+        return Plan(index, index, first_mass)
+    ends = np.concatenate([first_end, second_end])
+    # Two sorted runs: a stable sort merges them in linear time.
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]
+    new = np.empty(len(ends), dtype=bool)
+    new[0] = True
+    np.not_equal(ends[1:], ends[:-1], out=new[1:])
+    place = np.flatnonzero(new)
+    # The atom that owns the mass up to an end: as many as have ended before it.
+    ended = np.cumsum(order < len(first_end), dtype=np.intp)[place - 1]
+    ended[0] = 0
+    ends = ends[place]
+    mass = np.diff(ends, prepend=ends[:1] * 0)
+    return Plan(ended, place - ended, mass)

@@ -20,6 +20,7 @@ from skpuffer.core.plans._plan import (
     Plan,
     check_masses,
     merged,
+    monotone_plan,
     shares,
 )
 
@@ -284,14 +285,11 @@ def _project(points: Floats, direction: Floats) -> Floats:
 def _monotone(
     a: Floats, b: Floats, left: Masses, right: Masses, direction: Floats
 ) -> Plan:
-    """Couple the quantiles of a projection: merge the cumulative masses."""
+    """Couple the quantiles of a projection."""
     order_a = np.argsort(_project(a, direction), kind="stable")
     order_b = np.argsort(_project(b, direction), kind="stable")
-    cum_a, cum_b = np.cumsum(left[order_a]), np.cumsum(right[order_b])
-    levels = np.union1d(cum_a, cum_b)
-    mass = np.concatenate((levels[:1], np.diff(levels)))
-    rows = order_a[np.searchsorted(cum_a, levels)]
-    return Plan(rows, order_b[np.searchsorted(cum_b, levels)], mass)
+    plan = monotone_plan(left[order_a], right[order_b])
+    return Plan(order_a[plan.rows], order_b[plan.columns], plan.mass)
 
 
 def _squares(shifts: Floats) -> Floats:
