@@ -8,6 +8,7 @@ from skpuffer import exceptions
 from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.comparison import compare_mechanisms
+from skpuffer.held_out import held_out_divergence
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
 __version__ = "0.1.0"
@@ -20,4 +21,5 @@ __all__ = [
     "__version__",
     "compare_mechanisms",
     "exceptions",
+    "held_out_divergence",
 ]

@@ -32,6 +32,7 @@ from skpuffer.exceptions import (
     SkippedPairWarning,
     SmallGroupWarning,
     TransportPlanError,
+    UnavailableRuleError,
     ZeroNoiseWarning,
 )
 
@@ -103,8 +104,8 @@ def fit_scales(
     Raises
     ------
     ParameterError
-        No secret pair occurs under any prior, or the prior model cannot serve the
-        sample.
+        No secret pair occurs under any prior, or the rule or the prior model cannot
+        serve the sample.
     CalibrationError, TransportPlanError
         No scale could be confirmed.
     """
@@ -115,6 +116,12 @@ def fit_scales(
         scope=scope,
         prior_model=prior_model,
     )
+    if settings.rule.one_column and scope == "joint" and k > 1:
+        raise UnavailableRuleError(
+            f"calibration={settings.rule.name!r} is for one column, and scope='joint' "
+            f"releases {k} ({', '.join(sample.names)}): set scope='column', which keeps "
+            "the promise for each column alone, or calibration='transport'"
+        )
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
     constant = np.zeros(k, dtype=bool)
@@ -149,9 +156,10 @@ def fit_scales(
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
     )
-    alike = "model" if prior_model == "gaussian" else "alike"
+    close = "within" if settings.rule.one_column else "alike"
+    close = "model" if prior_model == "gaussian" else close
     unchanged = tuple(
-        (name, "constant" if still else alike)
+        (name, "constant" if still else close)
         for name, b, still in zip(sample.names, scale, constant, strict=True)
         if b == 0
     )
@@ -307,6 +315,7 @@ def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
         "constant": "constant in the fitted data, within its bounds if it has any",
         "alike": "the same for every secret pair in the fitted data",
         "model": "close enough for every secret pair under the fitted Gaussian model",
+        "within": "within epsilon as it is for every secret pair in the fitted data",
     }
     shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
     return (

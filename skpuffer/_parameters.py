@@ -15,7 +15,7 @@ from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.prior import FloatArray
-from skpuffer.exceptions import ParameterError
+from skpuffer.exceptions import ParameterError, UnavailableRuleError
 
 PRIOR_MODELS = ("empirical", "population", "gaussian", "bounded")
 SCOPES = ("joint", "column")
@@ -77,6 +77,11 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
     prior_model = choice("prior_model", params["prior_model"], PRIOR_MODELS)
     refuse_parameters(prior_model, params["calibration"], law_name)
     rule = choice("calibration", params["calibration"], tuple(RULES))
+    if RULES[rule].one_column and n_releases > 1 and law_name != "gaussian":
+        raise UnavailableRuleError(
+            f"calibration={rule!r} does not cover n_releases={n_releases} copies under "
+            f"{law_name} noise: use calibration='transport' or RenyiPufferfishGaussian"
+        )
     choice("scope", params["scope"], SCOPES)
     confidence = number("confidence", params["confidence"], above=0.0, below=1.0)
     integer("min_group_size", params["min_group_size"], least=1)

@@ -11,7 +11,11 @@ import pandas as pd
 
 from skpuffer._parameters import choice
 from skpuffer.core.calibration import RULES
-from skpuffer.exceptions import ParameterError, SkpufferWarning
+from skpuffer.exceptions import (
+    ParameterError,
+    SkpufferWarning,
+    UnavailableRuleError,
+)
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
 _ESTIMATORS = {"laplace": RenyiPufferfishLaplace, "gaussian": RenyiPufferfishGaussian}
@@ -49,8 +53,9 @@ def compare_mechanisms(
     pandas.DataFrame
         One line for each law, scope, rule and released column: `scale`, `noise_std`,
         `column_std`, `noise_to_spread` and the `guarantee` in words. The lines of a
-        law that cannot serve the order (Gaussian at α = ∞) are left out, and those
-        of laws and rules that do not go with the `prior_model`.
+        law that cannot serve the order (Gaussian at α = ∞), of a rule that cannot serve
+        the release ("exact" for several columns jointly), and of laws and rules that do
+        not go with the `prior_model` are left out.
 
     Raises
     ------
@@ -67,6 +72,7 @@ def compare_mechanisms(
     1  alpha_wasserstein  2.000
     2        closed_form  2.000
     3          transport  0.715
+    4              exact  0.714
     """
     for name, instead in (("scope", "scopes"), ("calibration", "calibrations")):
         if name in parameters:
@@ -97,7 +103,10 @@ def compare_mechanisms(
                 )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", SkpufferWarning)
-                    estimator.fit(X, **fit_arguments)
+                    try:
+                        estimator.fit(X, **fit_arguments)
+                    except UnavailableRuleError:
+                        continue
                 if place and estimator.n_features_in_ == 1:
                     break
                 table = estimator.report_.to_frame().drop(columns="worst_pair")

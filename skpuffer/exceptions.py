@@ -12,12 +12,17 @@ __all__ = [
     "SkpufferWarning",
     "SmallGroupWarning",
     "TransportPlanError",
+    "UnavailableRuleError",
     "ZeroNoiseWarning",
 ]
 
 
 class ParameterError(ValueError, TypeError):
     """A parameter has a value that no release can be made with."""
+
+
+class UnavailableRuleError(ParameterError):
+    """The calibration rule cannot serve such a release."""
 
 
 class SkpufferWarning(UserWarning):

@@ -8,11 +8,14 @@ import numpy as np
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 
-from skpuffer.core.calibration import BoundedPair, Pair
+from skpuffer.core.calibration import RULES, BoundedPair, Pair
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.prior import Conditional
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 32.0, 64.0, 200.0]
+
+# Those that see shifts alone: any number of columns and copies, and bounds on shifts.
+SHIFT_RULES = [name for name, rule in RULES.items() if not rule.one_column]
 
 
 def fixed(examples, *key):

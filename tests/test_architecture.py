@@ -22,6 +22,7 @@ LAYERS = [
     {"core.grid", "core.plans", "core.conversions", "_text"},
     {"core.sampling", "core.prior"},
     {"core.laws", "core.coupling", "core.crossing"},
+    {"core.mixtures"},
     {"core.calibration", "core.stop_loss"},
     {"core.bands", "core.gaussian_model"},
     {"exceptions", "accounting"},
@@ -32,7 +33,7 @@ LAYERS = [
     {"_fit"},
     {"_base"},
     {"mechanisms"},
-    {"comparison"},
+    {"comparison", "held_out"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -41,10 +42,10 @@ ALLOWED = {
     "numpy": None,
     "scipy": {"core", "_validation"},
     "ot": {"core.plans"},
-    "sklearn": {"_validation", "_base"},
+    "sklearn": {"_validation", "_base", "held_out"},
     "joblib": {"_base"},
     "narwhals": {"_validation"},
-    "pandas": {"_validation", "_report", "comparison"},
+    "pandas": {"_validation", "_report", "comparison", "held_out"},
 }
 
 

@@ -59,12 +59,15 @@ def test_every_value_of_the_reference_table():
                 if column == "gaussian_transport":
                     column = "gaussian_alpha_wasserstein"
                 scale = calibrate([pair], LAWS[law](), RULES[rule](), budget).scale[0]
-                assert scale == pytest.approx(float(row[column]), rel=1e-5), (
-                    row,
-                    column,
-                )
+                expected = float(row[column])
+                if rule == "exact":
+                    # An upper bound, with a margin that is not in the table.
+                    low, high = expected * (1 - 1e-5), expected * (1 + 5e-5)
+                    assert low <= scale <= high, (row, column)
+                else:
+                    assert scale == pytest.approx(expected, rel=1e-5), (row, column)
                 compared += 1
-    assert compared == 36 * 8
+    assert compared == 36 * 10
 
 
 @pytest.mark.parametrize("law", LAWS)

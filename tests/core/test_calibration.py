@@ -8,6 +8,7 @@ import oracles
 import pytest
 from core_support import (
     EPSILONS,
+    SHIFT_RULES,
     bounded,
     conditional,
     cost,
@@ -37,7 +38,7 @@ from skpuffer.core.prior import Conditional, pooled_spread
 
 EACH_LAW = pytest.mark.parametrize("law", LAWS)
 EVERY = pytest.mark.parametrize(
-    ("law", "rule"), [(law, rule) for law in LAWS for rule in RULES]
+    ("law", "rule"), [(law, rule) for law in LAWS for rule in SHIFT_RULES]
 )
 
 
@@ -177,7 +178,7 @@ def test_the_order_of_the_rules(law):
     @given(bounds(), orders(LAWS[law]), EPSILONS, st.integers(1, 3))
     def run(item, alpha, epsilon, n_releases):
         budget = Budget(alpha, epsilon, n_releases)
-        need = {rule: unit(item, law, rule, budget) for rule in RULES}
+        need = {rule: unit(item, law, rule, budget) for rule in SHIFT_RULES}
         slack = 1 + 1e-9
         assert need["transport"] <= need["w_inf"] * slack
         assert need["transport"] <= need["alpha_wasserstein"] * slack
@@ -235,13 +236,13 @@ def test_the_closed_form_is_its_formula(item, alpha, epsilon, law):
 def test_infinite_order():
     # b = W_inf / epsilon for all, and the limit of large orders.
     item, budget = bounded([[1.0], [3.0]], [0.9, 0.1]), Budget(math.inf, 0.5)
-    for rule in RULES:
+    for rule in SHIFT_RULES:
         assert unit(item, "laplace", rule, budget) == pytest.approx(6.0, rel=1e-10)
         assert released(item, "laplace", rule, budget)[0] == pytest.approx(6.0)
         large = unit(item, "laplace", rule, Budget(1e9, 0.5))
         assert large == pytest.approx(6.0, rel=1e-7)
     joint = bounded([[1.0, 2.0], [3.0, 1.0]], weights=[1.0, 2.0])
-    for rule in RULES:
+    for rule in SHIFT_RULES:
         found = unit(joint, "laplace", rule, Budget(math.inf, 0.5, n_releases=3))
         assert found == pytest.approx(3.5 * 3 / 0.5, rel=1e-10)
 
@@ -339,7 +340,7 @@ def test_point_masses(alpha, epsilon):
         assert unit(item, "laplace", rule, budget) == pytest.approx(b, rel=rel)
     for rule in ("alpha_wasserstein", "closed_form"):
         assert unit(item, "laplace", rule, budget) == pytest.approx(published, rel=1e-9)
-    for rule in RULES:
+    for rule in SHIFT_RULES:
         assert unit(item, "gaussian", rule, budget) == pytest.approx(sigma, rel=1e-9)
     # The published rule is not always better than w_inf.
     assert published > z / epsilon > b
@@ -348,7 +349,7 @@ def test_point_masses(alpha, epsilon):
 def test_zero_one_against_one_two():
     item, budget = pair([0.0, 1.0], [1.0, 2.0]), Budget(2.0, 1.0)
     for law in LAWS:
-        for rule in RULES:
+        for rule in SHIFT_RULES:
             point = unit(pair([0.0], [1.0]), law, rule, budget)
             assert unit(item, law, rule, budget) == pytest.approx(point, rel=1e-9)
     assert unit(item, "gaussian", "transport", budget) == pytest.approx(1.0, rel=1e-9)

@@ -6,6 +6,7 @@ A new rule is one file here and one line below.
 from skpuffer.core.calibration._alpha_wasserstein import AlphaWasserstein
 from skpuffer.core.calibration._calibrate import Calibration, calibrate
 from skpuffer.core.calibration._closed_form import ClosedForm
+from skpuffer.core.calibration._exact import Exact, MixtureWitness
 from skpuffer.core.calibration._protocol import (
     BoundedPair,
     Budget,
@@ -18,7 +19,7 @@ from skpuffer.core.calibration._transport import Transport
 from skpuffer.core.calibration._w_inf import WInf
 
 RULES: dict[str, type[CalibrationRule]] = {
-    rule.name: rule for rule in (WInf, AlphaWasserstein, ClosedForm, Transport)
+    rule.name: rule for rule in (WInf, AlphaWasserstein, ClosedForm, Transport, Exact)
 }
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "CalibrationError",
     "CalibrationRule",
     "ClosedForm",
+    "Exact",
+    "MixtureWitness",
     "Pair",
     "Transport",
     "WInf",

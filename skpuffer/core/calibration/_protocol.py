@@ -122,9 +122,12 @@ class CalibrationRule(Protocol):
     ----------
     name : str
         The key in `RULES`.
+    one_column : bool
+        Whether it serves a single column only.
     """
 
     name: ClassVar[str]
+    one_column: ClassVar[bool]
 
     def theorem(self, budget: Budget, *, several_columns: bool) -> str:
         """Name the theorem that the promise rests on."""

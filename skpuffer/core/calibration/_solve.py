@@ -135,6 +135,7 @@ class ShiftRule(ABC):
     name: ClassVar[str]
     # Where the condition was published for one column and one release.
     source: ClassVar[str]
+    one_column: ClassVar[bool] = False
     # Whether another plan may satisfy the same condition at a smaller scale.
     refines: ClassVar[bool] = True
 

@@ -1,0 +1,154 @@
+"""What a fitted release reveals of rows that it was not fitted on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer._validation import read_sample
+from skpuffer.core.calibration import RULES, Budget, Pair
+from skpuffer.core.grid import grid_step
+from skpuffer.core.laws import LAWS
+from skpuffer.core.mixtures import MIXTURES, MixturePair, divergence_bound
+from skpuffer.exceptions import ParameterError
+
+
+def held_out_divergence(
+    estimator: Any,
+    X: Any,
+    secret: Any = None,
+    *,
+    prior: Any = None,
+    sample_weight: Any = None,
+) -> pd.DataFrame:
+    """Compute the divergence of a fitted release under the distribution of other rows.
+
+    The promise of a fitted estimator is for its prior. Here the prior is that of X
+    instead: rows that were not used for fitting, rounded and clipped as `transform`
+    does, at the scale that fit found. Nothing is released.
+
+    Parameters
+    ----------
+    estimator : RenyiPufferfishLaplace or RenyiPufferfishGaussian
+        Fitted; with one released column, or with ``scope="column"``.
+    X : frame or array-like of shape (n, d)
+        As in fit.
+    secret : array-like, optional
+        The secret of each row, where it is no column of X (or comes from y).
+    prior : array-like, optional
+        The prior of each row, where it is no column of X.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line a pair, prior and released column: `pair`, `prior`, `column`,
+        `divergence`, `epsilon`, and `holds`, whether the divergence is at most
+        epsilon. The divergence is the larger of both directions, of all `n_releases`
+        together; it is a proven upper bound, within 1e-5 of the truth, or what
+        `transport` proves where that is all that is known (several copies under
+        Laplace noise, divergences of hundreds). Pairs that were not fitted, or do not
+        occur in X, are left out.
+
+    Raises
+    ------
+    NotFittedError
+        Before fit.
+    ParameterError
+        The release is of several columns jointly; or X does not fit the estimator.
+
+    Examples
+    --------
+    >>> from skpuffer import RenyiPufferfishGaussian
+    >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
+    >>> noise = RenyiPufferfishGaussian(alpha=2, epsilon=1, secret="sex").fit(df)
+    >>> other = df.assign(age=df["age"] + 3 * (df["sex"] == "M"))
+    >>> held_out_divergence(noise, other)[["pair", "divergence", "holds"]].round(2)
+         pair  divergence  holds
+    0  (F, M)       15.31  False
+    """
+    check_is_fitted(estimator)
+    guarantee = estimator.guarantee_
+    names = list(guarantee.columns)
+    if guarantee.scope == "joint" and len(names) > 1:
+        raise ParameterError(
+            f"scope='joint' releases {len(names)} columns together, and the divergence "
+            "is computed for one: fit with scope='column', or release one column"
+        )
+    sample = _read(estimator, X, secret, prior, sample_weight)
+    if sample.names != names:
+        raise ParameterError(
+            f"X has the columns {', '.join(sample.names)} to release, and the estimator "
+            f"was fitted on {', '.join(names)}"
+        )
+    lines = []
+    for column, name in enumerate(names):
+        for fitted in sample.priors([column]):
+            for i, j in fitted.pairs:
+                labels = fitted.secrets[i], fitted.secrets[j]
+                if not {labels, labels[::-1]} & set(guarantee.pairs):
+                    continue
+                pair = Pair(fitted.conditionals[i], fitted.conditionals[j], np.ones(1))
+                value = _divergence(estimator, pair, float(estimator.scale_[column]))
+                lines.append(
+                    {
+                        "pair": labels,
+                        "prior": fitted.label,
+                        "column": name,
+                        "divergence": value,
+                        "epsilon": guarantee.epsilon,
+                        "holds": value <= guarantee.epsilon,
+                    }
+                )
+    columns = ["pair", "prior", "column", "divergence", "epsilon", "holds"]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def _read(estimator: Any, X: Any, secret: Any, prior: Any, weight: Any) -> Any:
+    """Validate X as fit does, on a copy of the estimator."""
+    # Pairs are chosen later: one that was fitted need not occur here.
+    reader = clone(estimator).set_params(secret_pairs="all")
+    if secret is not None:
+        reader.set_params(secret=None, secret_from_y=False)
+    if prior is not None:
+        reader.set_params(prior=None)
+    if secret is not None or prior is not None:
+        kept = [spec for spec in (reader.secret, reader.prior) if spec is not None]
+        if not kept:
+            X = estimator._dropped.remove_from(X)
+    return read_sample(reader, X, None, secret, prior, weight)
+
+
+def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
+    """Bound the divergence of the release of one column, for one pair."""
+    guarantee = estimator.guarantee_
+    law = LAWS[guarantee.law]()
+    budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
+    scales = np.array([scale])
+    step = np.array([grid_step(scale) if scale else 0.0])
+    transport = RULES["transport"]()
+    shifts = pair.bound.on_grid(step)
+    upper = math.inf
+    if scale:
+        # The expected shift cost bounds the divergence of all copies.
+        moment = transport.functional(shifts, law, budget, scales)  # type: ignore[attr-defined]
+        upper = moment / (budget.alpha - 1 if math.isfinite(budget.alpha) else 1.0)
+    if scale and budget.n_releases > 1 and guarantee.law != "gaussian":
+        return upper
+    mixtures = MixturePair.from_coupling(pair.coupling, pair.bound.shifts[:, 0])
+    mixtures = None if mixtures is None else mixtures.on_grid(float(step[0]))
+    if mixtures is None:
+        return upper
+    found = divergence_bound(
+        MIXTURES[guarantee.law](),
+        mixtures,
+        alpha=budget.alpha,
+        scale=scale / math.sqrt(budget.n_releases),
+        near=min(budget.epsilon, upper),
+    )
+    return min(found, upper)

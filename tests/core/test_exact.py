@@ -1,0 +1,352 @@
+"""The exact rule: the divergence of what is released, integrated by another road."""
+
+import math
+import time
+
+import numpy as np
+import oracles
+import pytest
+from core_support import bounded, conditional, pair, rounded
+
+from skpuffer.core.calibration import (
+    RULES,
+    Budget,
+    MixtureWitness,
+    calibrate,
+)
+from skpuffer.core.calibration._descend import descend
+from skpuffer.core.laws import LAWS
+from skpuffer.core.mixtures import DivergenceBound
+from skpuffer.core.prior import Conditional
+
+EACH_LAW = pytest.mark.parametrize("law", LAWS)
+
+
+def scale_of(item, law, budget, rule="exact"):
+    return calibrate([item], LAWS[law](), RULES[rule](), budget).scale[0]
+
+
+def truth(law, item, scale, alpha):
+    """The larger direction of the divergence of what is released, by quadrature."""
+    sides = [
+        (rounded(part.support, [scale]), part.mass)
+        for part in (item.first, item.second)
+    ]
+    return max(
+        oracles.mixture_divergence(*p, *q, law=law, scale=scale, alpha=alpha)
+        for p, q in (sides, sides[::-1])
+    )
+
+
+def random_item(rng):
+    """Two conditionals of all sizes and gaps, with shared and with own atoms."""
+    n = int(np.exp(rng.uniform(0, np.log(300))))
+    if rng.random() < 0.5:
+        gaps = 10 ** rng.uniform(-6, 6) * rng.uniform(0.5, 2, n)
+    else:
+        gaps = 10 ** rng.uniform(*np.sort(rng.uniform(-6, 6, 2)), n)
+    places = np.cumsum(gaps)
+    kind = rng.integers(4)
+    first, second = rng.random((2, n)) < rng.choice([0.5, 0.9, 1.0])
+    if kind == 0:
+        first, second = np.ones((2, n), dtype=bool)
+    first[rng.integers(n)] = second[rng.integers(n)] = True
+    masses = [rng.integers(1, 10 ** rng.integers(1, 6), n) for _ in range(2)]
+    if kind == 1:
+        # Nearly alike.
+        masses[1] = masses[0] + (rng.random(n) < 0.2)
+    return pair(
+        places[first],
+        places[second],
+        masses=(masses[0][first], masses[1][second]),
+    )
+
+
+def random_budget(rng):
+    alpha = 1 + 10 ** rng.uniform(-2, math.log10(199))
+    return Budget(alpha, 10 ** rng.uniform(-5, math.log10(5)))
+
+
+def assert_never_exceeds(law, seeds):
+    slowest = 0.0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        item, budget = random_item(rng), random_budget(rng)
+        start = time.process_time()
+        scale = scale_of(item, law, budget)
+        slowest = max(slowest, time.process_time() - start)
+        transport = scale_of(item, law, budget, "transport")
+        assert scale <= transport, seed
+        if scale == 0:
+            np.testing.assert_array_equal(item.first.support, item.second.support)
+            continue
+        limit = budget.epsilon * (1 + 1e-10) + 1e-13
+        assert truth(law, item, scale, budget.alpha) <= limit, seed
+    return slowest
+
+
+@EACH_LAW
+def test_no_divergence_exceeds_epsilon(law):
+    assert assert_never_exceeds(law, range(60)) < 1
+
+
+@pytest.mark.slow
+@EACH_LAW
+def test_no_divergence_exceeds_epsilon_at_length(law):
+    assert assert_never_exceeds(law, range(1000, 1500)) < 1
+
+
+@EACH_LAW
+def test_it_is_the_smallest_scale(law):
+    for seed in range(20):
+        rng = np.random.default_rng([7, seed])
+        places = np.cumsum(rng.uniform(0.5, 2, 8))
+        item = pair(places[:-1], places[1:], masses=rng.integers(1, 50, (2, 7)))
+        budget = Budget(1 + 10 ** rng.uniform(-1, 1), 10 ** rng.uniform(-2, 0))
+        scale = scale_of(item, law, budget)
+        assert truth(law, item, scale * (1 - 5e-5), budget.alpha) > budget.epsilon
+
+
+def test_the_range_follows_alpha():
+    # A hull of ten deviations would give 16 for a divergence of 60.
+    item = pair([0.0, 3.0], [0.0, 1.0], masses=([99, 1], [1, 1]))
+    value = oracles.mixture_divergence(
+        [0, 3], [0.99, 0.01], [0, 1], [0.5, 0.5], law="gaussian", scale=1.0, alpha=32.0
+    )
+    assert value == pytest.approx(60, abs=1)
+    scale = scale_of(item, "gaussian", Budget(32.0, value))
+    assert scale == pytest.approx(1, rel=2e-5)
+    assert truth("gaussian", item, scale, 32.0) <= value
+
+
+def test_a_wide_span_needs_a_finer_step():
+    # A step of a tenth of σ over a span of thirty would be too low by 3.6e-4.
+    values = np.arange(31.0)
+    item = pair(values, values[::-3], masses=(None, None))
+    budget = Budget(2.0, 0.05)
+    scale = scale_of(item, "gaussian", budget)
+    assert 0.99995 * 0.05 <= truth("gaussian", item, scale, 2.0) <= 0.05
+
+
+@EACH_LAW
+def test_no_smaller_than_the_floor(law):
+    # Two atoms that differ by a hair more than ε: any noise would do.
+    item = pair([0.0, 1.0], [0.0, 1.0], masses=([1, 1], [1, 2]))
+    alone = RULES["exact"]().calibrate(item, LAWS[law](), Budget(2.0, 9)).witness
+    divergence = alone.mixtures.divergence(2.0)
+    scale = scale_of(item, law, Budget(2.0, divergence * (1 - 1e-9)))
+    assert 1e-3 <= scale <= 0.2
+    assert truth(law, item, scale, 2.0) <= divergence
+    assert scale_of(item, law, Budget(2.0, divergence * (1 + 1e-12))) == 0
+
+
+def test_a_longer_shift_may_need_less_noise():
+    values = np.arange(200.0)
+    half, one = (
+        scale_of(pair(values, values + shift), "laplace", Budget(2.0, 0.05))
+        for shift in (0.5, 1.0)
+    )
+    assert half == pytest.approx(0.553, abs=1e-3)
+    assert one == pytest.approx(0.368, abs=1e-3)
+
+
+@EACH_LAW
+@pytest.mark.parametrize("alpha", [1.5, math.inf])
+def test_no_noise_where_none_is_needed(law, alpha):
+    if alpha > LAWS[law].max_order:
+        return
+    same = pair([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], masses=([1, 2, 3], [2, 4, 6]))
+    assert scale_of(same, law, Budget(alpha, 1e-9)) == 0
+    near = pair([0.0, 1.0], [0.0, 1.0], masses=([1, 2], [2, 2]))
+    # The largest ratio is 3/2, between 1/2 and 1/3.
+    need = math.log(1.5) if alpha == math.inf else 0.08
+    assert scale_of(near, law, Budget(alpha, need * 1.2)) == 0
+    assert scale_of(near, law, Budget(alpha, need * 0.5)) > 0
+    # The pair that needs none does not stop one that does.
+    scale = calibrate(
+        [same, pair([0.0], [1.0])], LAWS[law](), RULES["exact"](), Budget(alpha, 1.0)
+    ).scale[0]
+    assert scale > 0
+
+
+def test_infinite_order():
+    # The log-ratio is largest at an atom.
+    item = pair([0.0, 1.0, 5.0], [0.0, 2.0, 5.0], masses=([3, 1, 2], [2, 2, 3]))
+    scale = scale_of(item, "laplace", Budget(math.inf, 0.7))
+    assert 0.7 * (1 - 1e-4) <= truth("laplace", item, scale, math.inf) <= 0.7
+    points = pair([0.0], [1.0])
+    scale = scale_of(points, "laplace", Budget(math.inf, 0.5))
+    assert scale == pytest.approx(2, rel=1e-5)
+
+
+def test_copies():
+    item = pair([0.0, 1.0, 4.0], [0.0, 2.0], masses=([3, 1, 1], [2, 2]))
+    one = scale_of(item, "gaussian", Budget(3.0, 0.6))
+    three = scale_of(item, "gaussian", Budget(3.0, 0.6, n_releases=3))
+    assert three == pytest.approx(math.sqrt(3) * one, rel=3e-5)
+    # Rows (x, x) against (x', x'): both copies together.
+    two = scale_of(item, "gaussian", Budget(3.0, 0.6, n_releases=2))
+    sides = [
+        (np.repeat(p.support, 2, axis=1), p.mass) for p in (item.first, item.second)
+    ]
+    both = max(
+        oracles.mixture_divergence_2d(
+            *p, *q, law="gaussian", scale=[two, two], alpha=3.0
+        )
+        for p, q in (sides, sides[::-1])
+    )
+    assert 0.6 * (1 - 1e-4) <= both <= 0.6 * (1 + 1e-5)
+    for method in ("calibrate", "holds"):
+        rule = RULES["exact"]()
+        witness = item if method == "calibrate" else None
+        rest = (np.ones(1),) if method == "holds" else ()
+        with pytest.raises(ValueError, match=r"n_releases=2.*transport.*Gaussian"):
+            getattr(rule, method)(
+                witness, LAWS["laplace"](), Budget(3.0, 0.6, 2), *rest
+            )
+
+
+def test_several_columns_are_refused():
+    item = pair([[0.0, 1.0]], [[1.0, 1.0]])
+    with pytest.raises(ValueError, match="one column, got 2"):
+        scale_of(item, "laplace", Budget(2.0, 1.0))
+
+
+@EACH_LAW
+def test_bounds_on_shifts_are_left_to_transport(law):
+    item = bounded([[2.0], [0.5]])
+    budget = Budget(3.0, 0.4)
+    expected = scale_of(item, law, budget, "transport")
+    assert scale_of(item, law, budget) == expected
+    witness = RULES["exact"]().calibrate(item, LAWS[law](), budget).witness
+    holds = RULES["exact"]().holds
+    assert not holds(witness, LAWS[law](), budget, np.array([expected * 0.99]))
+
+
+@EACH_LAW
+def test_transport_vouches_where_nothing_else_does(law, monkeypatch):
+    class Blind:
+        def bound(self, *_, **__):
+            return DivergenceBound(math.inf, math.inf)
+
+    item, budget = pair([0.0, 1.0, 3.0], [0.0, 4.0, 3.0]), Budget(2.0, 0.3)
+    expected = scale_of(item, law, budget, "transport")
+    assert scale_of(item, law, budget) < expected
+    monkeypatch.setitem(
+        __import__("skpuffer.core.mixtures").core.mixtures.MIXTURES, law, Blind
+    )
+    assert scale_of(item, law, budget) == expected
+
+
+def test_tiny_probabilities_are_left_to_transport():
+    rows = Conditional.from_rows([[0.0], [1.0]], [1e-250, 1.0])
+    item = type(pair([0.0], [1.0]))(rows, conditional([0.0]), np.ones(1))
+    budget = Budget(2.0, 1.0)
+    expected = scale_of(item, "laplace", budget, "transport")
+    assert scale_of(item, "laplace", budget) == expected
+
+
+def test_the_witness_rounds_half_up_and_remembers():
+    item = pair([0.25, 0.2, 1.0], [0.0, 0.75])
+    witness = RULES["exact"]().calibrate(item, LAWS["laplace"](), Budget(2, 1)).witness
+    moved = witness.on_grid(np.array([0.5]))
+    assert isinstance(moved, MixtureWitness)
+    assert moved.mixtures.first.places.tolist() == [0.0, 0.5, 1.0]
+    assert moved.mixtures.second.places.tolist() == [0.0, 1.0]
+    assert witness.on_grid(np.array([0.5])) is moved
+    assert witness.on_grid(np.array([1.0])).mixtures.first.mass.tolist() == [2, 1]
+    assert witness.on_grid(np.array([0.0])).mixtures is witness.mixtures
+    assert witness.on_grid(np.array([2.0**-60])).mixtures is None
+
+
+def test_fractional_weights():
+    first = Conditional.from_rows([[0.0], [1.0], [2.0]], [1e-9, 0.2, 0.7])
+    assert first.mass.dtype == object
+    item = type(pair([0.0], [1.0]))(first, conditional([0.0, 1.0]), np.ones(1))
+    for law in LAWS:
+        scale = scale_of(item, law, Budget(2.0, 0.5))
+        assert 0.4999 <= truth(law, item, scale, 2.0) <= 0.5
+
+
+# --- the search ---
+
+
+def test_descend_stops_at_the_floor():
+    def bound(scale, tolerance):
+        return DivergenceBound(0.1 * scale**-0.01, 0.1 * scale**-0.01)
+
+    options = {"floor": 1e-3, "search": 1e-3, "confirm": 1e-6}
+    found = descend(bound, 1.0, ceiling=1.0, **options)
+    assert found == pytest.approx(1e-3, rel=1e-4)
+    assert descend(bound, 0.05, ceiling=1.0, **options) is None
+    assert descend(bound, 1.0, ceiling=1e-4, **options) is None
+
+
+def test_descend_gives_up_when_nothing_is_certified():
+    def bound(scale, tolerance):
+        return DivergenceBound(1 / scale, math.inf)
+
+    options = {"floor": 1e-3, "search": 1e-3, "confirm": 1e-6}
+    assert descend(bound, 1.0, ceiling=3.0, **options) is None
+
+
+def test_descend_recovers_from_poor_estimates():
+    def bound(scale, tolerance):
+        return DivergenceBound(1 / scale**2, 1.02 / scale**2)
+
+    found = descend(bound, 1.0, ceiling=9.0, floor=1e-3, search=1e-3, confirm=1e-6)
+    assert found == pytest.approx(math.sqrt(1.02), rel=1e-5)
+    assert 1.02 / found**2 <= 1
+
+
+def test_a_cliff_is_no_obstacle():
+    def bound(scale, tolerance):
+        value = 0.5 / scale if scale > 0.7 else math.inf
+        return DivergenceBound(value, value)
+
+    found = descend(bound, 1.0, ceiling=9.0, floor=1e-3, search=1e-3, confirm=1e-6)
+    assert 0.7 < found < 0.7 * 1.03
+
+
+def test_a_cliff_in_the_certificate():
+    def bound(scale, tolerance):
+        return DivergenceBound(1 / scale, 1 / scale if scale > 5 else 1.5)
+
+    found = descend(bound, 1.0, ceiling=90.0, floor=1e-3, search=1e-3, confirm=1e-6)
+    assert 5 < found < 5.01
+
+
+def test_the_witness_vouches_for_no_noise_too():
+    near = pair([0.0, 1.0], [0.0, 1.0], masses=([1, 2], [2, 2]))
+    rule, law, none = RULES["exact"](), LAWS["laplace"](), np.zeros(1)
+    witness = rule.calibrate(near, law, Budget(2.0, 0.5)).witness
+    divergence = witness.mixtures.divergence(2.0)
+    assert rule.holds(witness, law, Budget(2.0, divergence), none)
+    assert not rule.holds(witness, law, Budget(2.0, divergence * 0.999), none)
+
+
+# --- speed ---
+
+
+@EACH_LAW
+def test_a_hundred_values_take_milliseconds(law):
+    rng = np.random.default_rng(0)
+    item = pair(*(rng.integers(0, 100, 20_000) + shift for shift in (0, 2)))
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        scale_of(item, law, Budget(4.0, 1.0))
+        times.append(time.process_time() - start)
+    # Some ten; the rest is for a busy machine.
+    assert min(times) < 0.06
+
+
+@EACH_LAW
+def test_many_distinct_values(law):
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(0, 1, 100_000), rng.normal(0.3, 1.2, 100_000)
+    item = pair(first, second)
+    scale = scale_of(item, law, Budget(4.0, 1.0))
+    # Quantiles of it: nearly the same but for the tails.
+    few = pair(np.sort(first)[50::100], np.sort(second)[50::100])
+    assert scale == pytest.approx(scale_of(few, law, Budget(4.0, 1.0)), rel=0.15)

@@ -1,0 +1,351 @@
+"""Divergence bounds of mixtures: proven from above, tight, at all magnitudes."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from core_support import conditional, fixed, orders
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.core.coupling import couple
+from skpuffer.core.laws import LAWS
+from skpuffer.core.mixtures import MIXTURES, MixturePair, divergence_bound
+from skpuffer.core.mixtures import _gaussian as gaussian_module
+from skpuffer.core.mixtures import _laplace as laplace_module
+from skpuffer.core.mixtures._atomic import Atomic
+from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
+from skpuffer.core.mixtures._interpolated import SPACINGS, EqualNodes
+from skpuffer.core.mixtures._panels import Atoms, Panels, integrate
+from skpuffer.core.mixtures._recurrence import half_densities
+
+EACH_LAW = pytest.mark.parametrize("law", LAWS)
+
+
+def mixtures(first, second, masses=(None, None)):
+    sides = [conditional(p, m) for p, m in zip((first, second), masses, strict=True)]
+    return MixturePair.from_coupling(couple(*sides, np.ones(1)))
+
+
+def bound(law, item, alpha, scale, epsilon, tolerance=1e-6):
+    return MIXTURES[law]().bound(
+        item, alpha=alpha, scale=scale, epsilon=epsilon, tolerance=tolerance
+    )
+
+
+def truth(law, item, alpha, scale):
+    sides = [(part.places, part.mass) for part in (item.first, item.second)]
+    return max(
+        oracles.mixture_divergence(*p, *q, law=law, scale=scale, alpha=alpha)
+        for p, q in (sides, sides[::-1])
+    )
+
+
+def test_the_registry():
+    assert set(MIXTURES) == set(LAWS)
+    assert all(cls.name == name for name, cls in MIXTURES.items())
+
+
+@EACH_LAW
+def test_above_the_truth_and_close_to_it(law):
+    @fixed(60, law)
+    @given(
+        oracles.conditionals(8, ties=False),
+        orders(LAWS[law]),
+        st.floats(-0.5, 3).map(lambda p: 10**p),
+    )
+    def run(drawn, alpha, scale):
+        item = mixtures(drawn.atoms_a, drawn.atoms_b, (drawn.mass_a, drawn.mass_b))
+        expected = truth(law, item, alpha, scale)
+        found = bound(law, item, alpha, scale, max(expected, 1e-9))
+        assert found.upper >= expected * (1 - 1e-10) - 1e-13
+        span = item.ends[1] - item.ends[0]
+        if 1e-6 < expected < 20 and span < 50 * scale:
+            assert found.upper <= expected * (1 + 2e-5)
+            assert found.estimate == pytest.approx(expected, rel=1e-6)
+
+    run()
+
+
+@EACH_LAW
+@pytest.mark.parametrize("level", [1e-4, 0.1, 30.0])
+def test_a_bound_wherever_accuracy_was_wanted(law, level):
+    item = mixtures([0.0, 1.0, 7.0], [0.0, 2.0, 6.0])
+    for scale in (0.4, 1.0, 30.0):
+        expected = truth(law, item, 4.0, scale)
+        found = bound(law, item, 4.0, scale, level)
+        assert found.upper >= expected * (1 - 1e-10)
+        exact = divergence_bound(
+            MIXTURES[law](), item, alpha=4.0, scale=scale, near=level
+        )
+        assert expected * (1 - 1e-10) <= exact <= expected * (1 + 1e-5)
+
+
+def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
+    same = mixtures([0.0, 1.0], [0.0, 1.0])
+    for law in LAWS:
+        found = divergence_bound(MIXTURES[law](), same, alpha=2, scale=1.0, near=1.0)
+        assert 0 <= found < 1e-11
+        far = mixtures([0.0], [1e6])
+        found = divergence_bound(MIXTURES[law](), far, alpha=2, scale=1.0, near=1.0)
+        assert found == math.inf
+    assert divergence_bound(MIXTURES["laplace"](), same, alpha=2, scale=0, near=1) == 0
+
+
+def test_large_targets_do_not_overflow():
+    # (α−1) D is far beyond the largest exponent of a float.
+    item = mixtures([0.0], [7.0])
+    for law, expected in (("laplace", 7.0), ("gaussian", 200 * 49 / 2 / 64)):
+        scale = 1.0 if law == "laplace" else 8.0
+        found = bound(law, item, 200.0, scale, expected)
+        assert found.upper == pytest.approx(truth(law, item, 200.0, scale), rel=1e-5)
+    assert divergence(math.inf, 3.0, 10.0) == math.inf
+
+
+@EACH_LAW
+def test_an_order_too_large_for_floats_promises_nothing(law):
+    item = mixtures([0.0, 1.0], [0.0, 2.0])
+    assert bound(law, item, 1e15, 1e7, 1.0).upper == math.inf
+    assert bound(law, item, 1e10, 1e7, 1e-9).upper == math.inf
+    near = mixtures([0.0, 1.0], [0.0, 1.0], ([1, 2], [2, 3]))
+    assert near.divergence(1e15) == math.inf
+
+
+def test_densities_too_poor_for_the_order_promise_nothing(monkeypatch):
+    item = mixtures([0.0, 1.0], [0.0, 2.0])
+    monkeypatch.setattr(gaussian_module, "_ULP", 1e-7)
+    assert bound("gaussian", item, 32.0, 5.0, 0.2).upper == math.inf
+
+
+# --- the integrand ---
+
+
+def test_excess_by_multiprecision():
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        for alpha in (1.001, 2.0, 7.5, 200.0):
+            for log_p, log_q in (
+                (-1.0, -1.0 + 1e-7), (-1.0, -2.0), (-3.0, -1.0), (0.0, -40.0),
+                (-90.0, -1.0), (-1.0, -1.4),
+            ):  # fmt: skip
+                p, q = mpmath.exp(log_p), mpmath.exp(log_q)
+                expected = [
+                    a * (a / b) ** (alpha - 1) - alpha * a + (alpha - 1) * b
+                    for a, b in ((p, q), (q, p))
+                ]
+                found = both_excesses(np.array([log_p]), np.array([log_q]), alpha)
+                for got, want in zip(found, expected, strict=True):
+                    if want > 1e300:
+                        assert got[0] == math.inf or got[0] > 1e299
+                    else:
+                        slack = 4e-16 * alpha * abs(log_p - log_q) * float(p + q)
+                        assert got[0] == pytest.approx(
+                            float(want), rel=1e-11, abs=slack
+                        )
+
+
+def test_round_off_covers_disturbed_densities():
+    rng = np.random.default_rng(0)
+    for alpha in (1.05, 2.0, 30.0):
+        for spread in (1e-6, 1e-3, 0.3):
+            p = rng.uniform(0.5, 1, 200)
+            q = p * np.exp(rng.normal(0, spread, 200))
+            weight = 1 / p.sum()
+            q *= p.sum() / q.sum()
+            error = 1e-9
+            total = weight * both_excesses(np.log(p), np.log(q), alpha)[0].sum()
+            allowed = round_off(total, alpha, 0.0, error)
+            for _ in range(5):
+                signs = rng.choice([-1, 1], (2, 200))
+                moved = both_excesses(
+                    np.log(p * (1 + error * signs[0])),
+                    np.log(q * (1 + error * signs[1])),
+                    alpha,
+                )[0]
+                assert abs(weight * moved.sum() - total) <= allowed
+
+
+# --- Laplace ---
+
+
+@pytest.mark.parametrize("span", [1.0, 500.0, 5e3])
+def test_sums_of_exponentials(span):
+    rng = np.random.default_rng(1)
+    atoms = np.sort(rng.uniform(0, span, 400)) + 1e6
+    masses = rng.random((2, 400)) * (rng.random((2, 400)) < 0.7)
+    first, second, error = half_densities(atoms, 1.0, tuple(masses))
+    table = np.exp(-np.abs(atoms[:, None] - atoms))
+    for found, mass in ((first, masses[0]), (second, masses[1])):
+        np.testing.assert_allclose(found, table @ mass, rtol=error, atol=1e-280)
+
+
+def test_far_clusters_are_out_of_reach():
+    item = mixtures([0.0, 5e3], [0.0, 9e3])
+    assert bound("laplace", item, 2.0, 1.0, 1.0).upper == math.inf
+
+
+def test_too_many_nodes_leave_a_looser_bound(monkeypatch):
+    item = mixtures(np.arange(20.0), np.arange(20.0) + 0.5)
+    tight = bound("laplace", item, 3.0, 0.7, 0.5)
+    monkeypatch.setattr(laplace_module, "_MAX_NODES", 100)
+    loose = bound("laplace", item, 3.0, 0.7, 0.5)
+    assert tight.upper < loose.upper < 2 * tight.upper
+
+
+def test_one_atom_alone():
+    same = mixtures([3.0], [3.0])
+    assert bound("laplace", same, 3.0, 0.7, 0.5).upper < 1e-11
+
+
+def test_estimates_from_bins(monkeypatch):
+    rng = np.random.default_rng(2)
+    item = mixtures(rng.normal(0, 1, 3000), rng.normal(0.3, 1.2, 3000))
+    exact = bound("laplace", item, 3.0, 0.5, 0.3)
+    monkeypatch.setattr(laplace_module, "_MANY", 1000)
+    rough = bound("laplace", item, 3.0, 0.5, 0.3, 1e-3)
+    assert rough.upper == math.inf
+    assert rough.estimate == pytest.approx(exact.upper, rel=1e-5)
+    assert bound("laplace", item, 3.0, 0.5, 0.3, 1e-6) == exact
+
+
+# --- Gaussian ---
+
+
+def test_the_range_follows_alpha():
+    item = mixtures([0.0, 3.0], [0.0, 1.0], ([99, 1], [1, 1]))
+    found = bound("gaussian", item, 32.0, 1.0, 60.0)
+    assert found.upper == pytest.approx(60, abs=1)
+    assert found.upper == pytest.approx(truth("gaussian", item, 32.0, 1.0), rel=1e-5)
+
+
+def test_a_wide_span_needs_a_finer_step():
+    item = mixtures(np.arange(31.0), np.arange(0.0, 31.0, 3.0))
+    expected = truth("gaussian", item, 2.0, 1.0)
+    found = bound("gaussian", item, 2.0, 1.0, expected)
+    assert expected * (1 - 1e-12) <= found.upper <= expected * (1 + 1e-6)
+
+
+def test_few_nodes_stand_for_many_atoms(monkeypatch):
+    rng = np.random.default_rng(3)
+    weights = rng.integers(1, 9, 3000)
+    item = mixtures(rng.normal(0, 1, 3000), rng.normal(0.3, 1.2, 3000), (None, weights))
+    for alpha, scale in ((2.0, 0.5), (4.0, 1.0), (1.05, 0.1), (2.0, 50.0)):
+        assert gaussian_module._condense(item, scale)
+        found = bound("gaussian", item, alpha, scale, 0.5)
+        with monkeypatch.context() as patch:
+            patch.setattr(gaussian_module, "_MANY", 10**9)
+            direct = bound("gaussian", item, alpha, scale, 0.5)
+        assert found.estimate == pytest.approx(direct.estimate, rel=1e-10)
+        assert found.upper >= direct.estimate
+
+
+def test_nodes_carry_the_density_to_their_stated_error():
+    rng = np.random.default_rng(4)
+    places = np.sort(rng.uniform(0, 40, 900))
+    parts = [
+        Atomic(places, rng.integers(1, 50, 900)),
+        Atomic(places[::2], np.ones(450, int)),
+    ]
+    nodes = EqualNodes.of(parts)
+    assert nodes.masses.sum(axis=1) == pytest.approx(1)
+    at = np.linspace(-9, 49, 200)
+    for scale in (0.8, 3.0):
+        low, masses = nodes.condensed(scale)
+        assert len(low) < SPACINGS
+        distance = (at[:, None] - nodes.low) / scale - low
+        equal = nodes.low + nodes.spacing * np.arange(SPACINGS + 1)
+        for part, mass, whole in zip(parts, masses, nodes.masses, strict=True):
+            steps = (at[:, None] - part.places) / scale
+            direct = np.exp(-0.5 * steps**2) @ part.probabilities
+            few = np.exp(-0.5 * distance**2) @ mass
+            np.testing.assert_allclose(few, direct, rtol=1e-9)
+            many = np.exp(-0.5 * ((at[::20, None] - equal) / scale) ** 2) @ whole
+            limit = nodes.error(scale, 12.0)
+            assert limit < 1e-5
+            np.testing.assert_allclose(many, direct[::20], rtol=limit + 1e-12)
+
+
+def test_a_release_too_fine_for_the_panels(monkeypatch):
+    item = mixtures([0.0, 1.0], [0.0, 2.0])
+    assert bound("gaussian", item, 2.0, 1e-6, 1.0).upper == math.inf
+    monkeypatch.setattr(gaussian_module, "_MAX_CELLS", 10)
+    assert bound("gaussian", item, 2.0, 1.0, 1.0).upper == math.inf
+
+
+def test_a_density_out_of_reach_ends_the_integral():
+    atoms = Atoms(np.array([0.0, 60.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    panels = Panels(np.array([0.0]), np.array([0.5]))
+    assert integrate(atoms, panels, 2.0, 0.0, 12).tolist() == [math.inf, math.inf]
+
+
+def test_bounds_of_panels_hold():
+    # Each panel's rule against one of many more nodes.
+    from skpuffer.core.mixtures._panel_bounds import check
+
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        n = rng.integers(2, 7)
+        atoms = Atoms(
+            np.sort(rng.uniform(-4, 4, n)), rng.dirichlet(np.full(n, 0.5), 2) + 1e-6
+        )
+        alpha = 1 + 10 ** rng.uniform(-1, 1.5)
+        half = 10 ** rng.uniform(-1.5, 0.5)
+        panel = Panels(np.array([rng.uniform(-6, 6)]), np.array([half]))
+        found = check(atoms, panel, alpha, 0.0, 4)
+        parts = 64
+        fine = Panels(
+            panel.middle + half * (2 * np.arange(parts) + 1 - parts) / parts,
+            np.full(parts, half / parts),
+        )
+        value = integrate(atoms, fine, alpha, 0.0, 20)
+        rule = integrate(atoms, panel, alpha, 0.0, 4)
+        assert (value <= found.whole[0] * (1 + 1e-9)).all()
+        assert (np.abs(rule - value) <= found.error[0] + 1e-12 * value).all()
+
+
+# --- the pair ---
+
+
+def test_the_divergence_of_the_atoms_by_fractions():
+    item = mixtures([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], ([1, 2, 3], [3, 2, 1]))
+    # Σ p²/q = 1/18 + 1/3 + 9/6.
+    expected = math.log(1 / 18 + 1 / 3 + 3 / 2)
+    assert expected <= item.divergence(2.0) <= expected * (1 + 1e-12)
+    assert item.divergence(math.inf) == pytest.approx(math.log(3), rel=1e-13)
+    assert item.divergence(math.inf) >= math.log(3)
+    assert mixtures([0.0, 1.0], [0.0, 2.0]).divergence(2.0) == math.inf
+
+
+def test_a_pair_of_one_column_only():
+    sides = [conditional([[0.0, x]]) for x in (0.0, 1.0)]
+    with pytest.raises(ValueError, match="one column"):
+        MixturePair.from_coupling(couple(*sides, np.ones(2)))
+
+
+def test_gaps_of_very_many_atoms_are_not_looked_for(monkeypatch):
+    from skpuffer.core.mixtures import _pair
+
+    item = mixtures([0.0, 1.0, 1.25], [4.0])
+    assert item.least_gap == 0.25
+    assert item.ends == (0.0, 4.0)
+    monkeypatch.setattr(_pair, "_MANY", 3)
+    assert item.least_gap == 0
+
+
+def test_reach_covers_every_couple():
+    rng = np.random.default_rng(6)
+    item = mixtures(rng.normal(0, 1, 9000), rng.normal(1, 2, 8000))
+    assert len(item.reach.low) <= 4096
+    wider = item.reach.widened(0.5)
+    coupling = couple(
+        conditional(item.first.places), conditional(item.second.places), np.ones(1)
+    )
+    first = item.first.places[coupling.rows]
+    second = item.second.places[coupling.columns]
+    size = -(-len(first) // 4096)
+    for reach, slack in ((item.reach, 0.0), (wider, 0.25)):
+        group = np.arange(len(first)) // size
+        assert (np.minimum(first, second) >= reach.low[group] + slack - 1e-12).all()
+        assert (np.maximum(first, second) <= reach.high[group] - slack + 1e-12).all()
+        assert (np.abs(first - second) <= reach.shift[group] - 2 * slack + 1e-12).all()
