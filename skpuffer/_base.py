@@ -43,7 +43,7 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        alpha: float = 2.0,
+        alpha: float | str = 2.0,
         epsilon: float = 1.0,
         *,
         delta: float | None = None,
@@ -162,8 +162,8 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         )
         self.scale_ = fitted.scale
         self.noise_std_ = noise_std
-        self.alpha_ = settings.budget.alpha
-        self.epsilon_ = settings.budget.epsilon
+        self.alpha_ = fitted.budget.alpha
+        self.epsilon_ = fitted.budget.epsilon
         self.guarantee_ = guarantee
         self.report_ = ReleaseReport(
             columns=guarantee.columns,

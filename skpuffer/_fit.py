@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,16 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
-from skpuffer.core.calibration import calibrate
+from skpuffer.core.calibration import (
+    BoundedPair,
+    Budget,
+    CalibrationRule,
+    Pair,
+    best_order,
+    calibrate,
+)
+from skpuffer.core.conversions import renyi_budget
+from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -57,6 +67,8 @@ class Fitted:
 
     Attributes
     ----------
+    budget : Budget
+        The Rényi pair in force.
     scale, spread : ndarray of shape (k,)
         Noise scale and standard deviation of each column.
     worst_pair : tuple of str
@@ -70,6 +82,7 @@ class Fitted:
         Pairs that do not occur under a prior.
     """
 
+    budget: Budget
     scale: np.ndarray
     spread: np.ndarray
     worst_pair: tuple[str, ...]
@@ -125,6 +138,7 @@ def fit_scales(
     blocks = [list(range(k))] if scope == "joint" else [[j] for j in range(k)]
     scale, spread, worst = np.zeros(k), np.zeros(k), ["none"] * k
     constant = np.zeros(k, dtype=bool)
+    tasks = []
     for block in blocks:
         priors = sample.priors(block)
         names = ", ".join(sample.names[j] for j in block)
@@ -132,21 +146,28 @@ def fit_scales(
             std, span = pooled_spread(
                 [c for prior in priors for c in prior.conditionals]
             )
-            spread[block], constant[block] = std, span == 0
+        spread[block], constant[block] = std, span == 0
+        if prior_model == "gaussian":
+            pairs, labels = pairs_of(priors)
+        elif prior_model == "bounded":
+            pairs, labels = bounded_pair(sample, block)
+        elif prior_model == "population":
+            error = (1 - settings.confidence) / len(blocks)
+            limits = sample.ranges[block[0]]
+            pairs, labels = population_pairs(priors, limits, settings, error)
+        else:
+            weights = _weights(sample, block, std, span, column_weights)
+            pairs, labels = empirical_pairs(priors, weights)
+        tasks.append((block, names, pairs, labels))
+    budget = settings.budget
+    if settings.chooses_order:
+        budget = _best_budget([pairs for *_, pairs, _ in tasks], settings, prior_model)
+    for block, names, pairs, labels in tasks:
+        with _naming(names):
             if prior_model == "gaussian":
-                moments, labels = pairs_of(priors)
-                answer = gaussian_model.gaussian_scale(moments, settings.budget)
+                answer = gaussian_model.gaussian_scale(pairs, budget)
             else:
-                if prior_model == "bounded":
-                    pairs, labels = bounded_pair(sample, block)
-                elif prior_model == "population":
-                    error = (1 - settings.confidence) / len(blocks)
-                    limits = sample.ranges[block[0]]
-                    pairs, labels = population_pairs(priors, limits, settings, error)
-                else:
-                    weights = _weights(sample, block, std, span, column_weights)
-                    pairs, labels = empirical_pairs(priors, weights)
-                answer = calibrate(pairs, settings.law, settings.rule, settings.budget)
+                answer = calibrate(pairs, settings.law, settings.rule, budget)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
@@ -164,8 +185,39 @@ def fit_scales(
         if b == 0
     )
     return Fitted(
-        scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
+        budget, scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
     )
+
+
+def _best_budget(blocks: list[list], settings: Settings, prior_model: str) -> Budget:
+    """Return the order with the least noise for the target, and its Rényi bound.
+
+    The noise of several blocks is the product of theirs. Couplings are made once; a
+    joint one is refined for the best order alone.
+    """
+    law, rule, copies = settings.law, settings.rule, settings.budget.n_releases
+    epsilon, delta = settings.target
+
+    def noise(alpha: float, renyi_epsilon: float) -> float:
+        budget = Budget(alpha, renyi_epsilon, copies)
+        if prior_model == "gaussian":
+            units = [gaussian_model.gaussian_scale(b, budget).scale[0] for b in blocks]
+        else:
+            units = [max(_rough_unit(p, law, rule, budget) for p in b) for b in blocks]
+        return sum(math.log(unit) if unit > 0 else -math.inf for unit in units)
+
+    infinite = math.isinf(law.max_order) and prior_model in ("empirical", "bounded")
+    alpha = best_order(noise, epsilon, delta, infinite=infinite)
+    return Budget(alpha, renyi_budget(alpha, epsilon, delta), copies)
+
+
+def _rough_unit(
+    pair: Pair | BoundedPair, law: NoiseLaw, rule: CalibrationRule, budget: Budget
+) -> float:
+    """Return the factor of the weights that a pair needs before any refinement."""
+    if len(pair.weights) == 1:
+        return rule.calibrate(pair, law, budget).unit
+    return rule.unit_scale(pair.bound, law, budget, pair.weights)
 
 
 @contextmanager
@@ -227,12 +279,12 @@ def make_guarantee(
     )
     several = scope == "joint" and len(sample.names) > 1
     rule = settings.rule.name
-    source = settings.rule.theorem(settings.budget, several_columns=several)
+    source = settings.rule.theorem(fitted.budget, several_columns=several)
     if prior_model == "gaussian":
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     return Guarantee(
-        alpha=settings.budget.alpha,
-        epsilon=settings.budget.epsilon,
+        alpha=fitted.budget.alpha,
+        epsilon=fitted.budget.epsilon,
         law=settings.law.name,
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
@@ -247,7 +299,7 @@ def make_guarantee(
         skipped=() if prior_model == "bounded" else fitted.skipped,
         bounds=bounds,
         scope=scope,
-        n_releases=settings.budget.n_releases,
+        n_releases=fitted.budget.n_releases,
         seeded=seeded,
         group_sizes=fitted.group_sizes,
         target=settings.target,

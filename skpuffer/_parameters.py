@@ -19,6 +19,8 @@ from skpuffer.exceptions import ParameterError, UnavailableRuleError
 
 PRIOR_MODELS = ("empirical", "population", "gaussian", "bounded")
 SCOPES = ("joint", "column")
+# Where the search for the best order starts; the pairs do not depend on it.
+_FIRST_ORDER = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Settings:
         The Rényi pair in force.
     target : tuple of (epsilon, delta), or None
         The (ε, δ) promise asked for.
+    chooses_order : bool
+        Whether the order in `budget` is only a first one, to be replaced by the best.
     confidence : float or None
         Of a promise for the population; None for the other prior models.
     """
@@ -42,6 +46,7 @@ class Settings:
     budget: Budget
     target: tuple[float, float] | None
     confidence: float | None = None
+    chooses_order: bool = False
 
 
 def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
@@ -53,7 +58,15 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         Names the parameter, the value and what is allowed.
     """
     law = LAWS[law_name]()
-    alpha = number("alpha", params["alpha"], above=1.0, infinite=True)
+    auto = isinstance(params["alpha"], str) and params["alpha"] == "auto"
+    if auto and params["delta"] is None:
+        raise ParameterError(
+            "alpha='auto' takes the order with the least noise for an (epsilon, delta) "
+            "target: set delta as well"
+        )
+    alpha = number(
+        "alpha", _FIRST_ORDER if auto else params["alpha"], above=1.0, infinite=True
+    )
     if alpha > law.max_order:
         raise ParameterError(
             f"alpha={params['alpha']!r} is out of reach of {law_name} noise, whose "
@@ -67,7 +80,7 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         delta = number("delta", delta, above=0.0, below=1.0)
         target = (epsilon, delta)
         budget = renyi_budget(alpha, epsilon, delta)
-        if not budget > 0:
+        if not budget > 0 and not auto:
             raise ParameterError(
                 f"epsilon={target[0]:g} with delta={delta:g} is out of reach at "
                 f"alpha={alpha:g}: converting any Rényi bound costs "
@@ -111,6 +124,7 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
         Budget(alpha, epsilon, n_releases),
         target,
         confidence if prior_model == "population" else None,
+        auto,
     )
 
 

@@ -7,6 +7,7 @@ from skpuffer.core.calibration._alpha_wasserstein import AlphaWasserstein
 from skpuffer.core.calibration._calibrate import Calibration, calibrate
 from skpuffer.core.calibration._closed_form import ClosedForm
 from skpuffer.core.calibration._exact import Exact, MixtureWitness
+from skpuffer.core.calibration._order import best_order
 from skpuffer.core.calibration._protocol import (
     BoundedPair,
     Budget,
@@ -37,6 +38,7 @@ __all__ = [
     "Pair",
     "Transport",
     "WInf",
+    "best_order",
     "calibrate",
     "log_moment",
     "solve_scale",
