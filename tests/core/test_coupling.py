@@ -11,9 +11,9 @@ from core_support import conditional, cost, fixed, grid_index
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.core.coupling import Coupling, ShiftBound, couple, monotone_plan
+from skpuffer.core.coupling import Coupling, ShiftBound, couple
 from skpuffer.core.grid import round_to_grid
-from skpuffer.core.plans import Plan, TransportPlanError
+from skpuffer.core.plans import Plan, TransportPlanError, monotone_plan
 from skpuffer.core.prior import common_masses
 
 MANY = 2**17 + 500
