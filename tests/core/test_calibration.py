@@ -100,6 +100,21 @@ def test_the_contract(law, rule):
     run()
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_the_theorem_that_is_named(rule):
+    chosen = RULES[rule]()
+    published = chosen.theorem(Budget(2.0, 1.0), several_columns=False)
+    assert published == chosen.source
+    extended = {
+        chosen.theorem(Budget(2.0, 1.0), several_columns=True),
+        chosen.theorem(Budget(2.0, 1.0, n_releases=2), several_columns=False),
+    }
+    assert len(extended) == 1
+    assert (published in extended) == (rule == "transport")
+    at_infinity = chosen.theorem(Budget(math.inf, 1.0), several_columns=False)
+    assert ("w_inf" in at_infinity) == (rule in ("alpha_wasserstein", "closed_form"))
+
+
 @EVERY
 def test_the_released_scale_is_on_its_grid_and_barely_above(law, rule):
     @fixed(40, law, rule)
