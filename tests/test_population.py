@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from core_support import SHIFT_RULES
 from paths import shared
 from population_support import CASES, ERROR, needed, settings, simulate
 from scipy import stats
@@ -17,7 +18,6 @@ from skpuffer import (
     _prior_models,
     compare_mechanisms,
 )
-from skpuffer.core.calibration import RULES
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
     ParameterError,
@@ -69,7 +69,7 @@ def test_the_truth_is_covered_in_two_thousand_samples(name, n):
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", SHIFT_RULES)
 def test_every_rule_asks_for_what_the_truth_needs(law, rule):
     check("counts", 300, 40, law=law, rule=rule)
 
@@ -143,7 +143,7 @@ def test_the_errors_add_up(monkeypatch, law, rule, alpha, sizes, with_means):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", SHIFT_RULES)
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.ExcessiveNoiseWarning")
 def test_more_noise_than_the_sample_and_no_more_than_the_bounds(law, rule):
     frame = people()[["age", "sex"]]
