@@ -5,17 +5,22 @@ import zlib
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 
-from skpuffer.core.calibration import RULES, BoundedPair, Pair
+from skpuffer.core.calibration import RULES, BoundedPair, Pair, calibrate
 from skpuffer.core.coupling import ShiftBound
+from skpuffer.core.laws import LAWS
 from skpuffer.core.prior import Conditional
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 32.0, 64.0, 200.0]
-
+EACH_LAW = pytest.mark.parametrize("law", LAWS)
 # Those that see shifts alone: any number of columns and copies, and bounds on shifts.
 SHIFT_RULES = [name for name, rule in RULES.items() if not rule.one_column]
+EVERY = pytest.mark.parametrize(
+    ("law", "rule"), [(law, rule) for law in LAWS for rule in SHIFT_RULES]
+)
 
 
 def fixed(examples, *key):
@@ -89,3 +94,13 @@ def cost(law, shifts, *, alpha, scale, copies=1):
     rising = math.log(alpha / (2 * alpha - 1)) + (alpha - 1) * z
     falling = math.log((alpha - 1) / (2 * alpha - 1)) - alpha * z
     return copies * np.logaddexp(rising, falling).sum(axis=1)
+
+
+def unit(item, law, rule, budget):
+    """The rule's own answer, before it is rounded to the grid."""
+    return RULES[rule]().calibrate(item, LAWS[law](), budget).unit
+
+
+def released(items, law, rule, budget):
+    items = items if isinstance(items, list) else [items]
+    return calibrate(items, LAWS[law](), RULES[rule](), budget).scale

@@ -309,14 +309,13 @@ def test_a_zero_near_the_axis_is_paid_for():
     from skpuffer.core.mixtures._panel_bounds import check
 
     atoms = Atoms(np.array([-2.0, 0.0, 2.0]), np.array([[0.0, 1, 0], [0.5, 0, 0.5]]))
-    missed = []
-    for half in (0.3, 0.4, 0.5, 0.525):
+    for half in (0.2, 0.3, 0.35):
         panel = Panels(np.array([0.0]), np.array([half]))
         found = check(atoms, panel, 60.0, 0.0, 4)
         parts = Panels(half * np.arange(-0.9, 1, 0.2), np.full(10, half / 10))
         value = integrate(atoms, parts, 60.0, 0.0, 20)[0]
-        missed.append(abs(integrate(atoms, panel, 60.0, 0.0, 4)[0] - value))
-        assert missed[-1] <= found.error[0, 0] < math.inf
+        missed = abs(integrate(atoms, panel, 60.0, 0.0, 4)[0] - value)
+        assert missed <= found.error[0, 0] < math.inf
     # And beyond that nothing is claimed.
     wide = Panels(np.array([0.0]), np.array([0.6]))
     assert check(atoms, wide, 60.0, 0.0, 4).error[0, 0] == math.inf

@@ -174,6 +174,16 @@ def test_a_rare_value_far_away_counts():
     assert pooled_spread(items)[0][0] == pytest.approx(math.sqrt(1e-20 / 2), rel=1e-12)
 
 
+def test_groups_without_any_weight_and_columns_without_end():
+    # A share that underflows adds nothing, but its values still span the column.
+    items = [conditional([0.0, 2.0], [1e300, 1e300]), conditional([5.0], [1e-300])]
+    found, span = pooled_spread(items)
+    assert found.tolist() == [1.0]
+    assert span.tolist() == [5.0]
+    with pytest.raises(ValueError, match="too far apart"):
+        pooled_spread([conditional([-1e308]), conditional([1e308])])
+
+
 def test_constant_columns_have_no_spread_at_all():
     items = [conditional([[0.1, 1.0]] * 7), conditional([[0.1, 3.0]] * 3)]
     constant, other = pooled_spread(items)[1]
