@@ -155,7 +155,8 @@ def _integrals(
 
     Cells on which log(p/q) changes by less than `flat_change` are never cut.
     """
-    # The ratio is monotone on a cell; to leading order the bound is too large by α(α−1) change² / 8 times its F.
+    # The ratio is monotone on a cell, and to leading order its bound is too large by
+    # α(α−1) change² / 8 times its F.
     cut = np.abs(np.diff(log_p - log_q)) > flat_change
     uppers = _upper_sums(np.where(cut, 0.0, gaps), log_p, log_q, alpha)
     lowers = list(uppers)
