@@ -1,4 +1,4 @@
-"""Pieces shared by the tests of the mathematical core."""
+"""Helpers shared by the tests of the mathematical core."""
 
 import math
 import zlib
@@ -15,9 +15,9 @@ from skpuffer.core.laws import LAWS
 from skpuffer.core.prior import Conditional
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 32.0, 64.0, 200.0]
+EACH_LAW = pytest.mark.parametrize("law", LAWS)
 # Those that see shifts alone: any number of columns and copies, and bounds on shifts.
 SHIFT_RULES = [name for name, rule in RULES.items() if not rule.one_column]
-EACH_LAW = pytest.mark.parametrize("law", LAWS)
 EVERY = pytest.mark.parametrize(
     ("law", "rule"), [(law, rule) for law in LAWS for rule in SHIFT_RULES]
 )

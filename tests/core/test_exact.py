@@ -184,6 +184,10 @@ def test_copies():
     one = scale_of(item, "gaussian", Budget(3.0, 0.6))
     three = scale_of(item, "gaussian", Budget(3.0, 0.6, n_releases=3))
     assert three == pytest.approx(math.sqrt(3) * one, rel=3e-5)
+    rule, law, budget = RULES["exact"](), LAWS["gaussian"](), Budget(3.0, 0.6, 3)
+    witness = rule.calibrate(item, law, budget).witness
+    assert rule.holds(witness, law, budget, np.array([three * 1.0001]))
+    assert not rule.holds(witness, law, budget, np.array([three * 0.999]))
     # Rows (x, x) against (x', x'): both copies together.
     two = scale_of(item, "gaussian", Budget(3.0, 0.6, n_releases=2))
     sides = [

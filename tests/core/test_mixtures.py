@@ -304,6 +304,23 @@ def test_bounds_of_panels_hold():
         assert (np.abs(rule - value) <= found.error[0] + 1e-12 * value).all()
 
 
+def test_a_zero_near_the_axis_is_paid_for():
+    # q has zeros above and below the middle of its two atoms, where p has its mass.
+    from skpuffer.core.mixtures._panel_bounds import check
+
+    atoms = Atoms(np.array([-2.0, 0.0, 2.0]), np.array([[0.0, 1, 0], [0.5, 0, 0.5]]))
+    for half in (0.2, 0.3, 0.35):
+        panel = Panels(np.array([0.0]), np.array([half]))
+        found = check(atoms, panel, 60.0, 0.0, 4)
+        parts = Panels(half * np.arange(-0.9, 1, 0.2), np.full(10, half / 10))
+        value = integrate(atoms, parts, 60.0, 0.0, 20)[0]
+        missed = abs(integrate(atoms, panel, 60.0, 0.0, 4)[0] - value)
+        assert missed <= found.error[0, 0] < math.inf
+    # And beyond that nothing is claimed.
+    wide = Panels(np.array([0.0]), np.array([0.6]))
+    assert check(atoms, wide, 60.0, 0.0, 4).error[0, 0] == math.inf
+
+
 # --- the pair ---
 
 

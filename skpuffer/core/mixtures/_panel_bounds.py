@@ -81,7 +81,9 @@ def check(
                 window, points, damping, alpha, shift, factor
             )
     # What is not a number is not known.
-    return Checked(np.nan_to_num(error, nan=np.inf), np.nan_to_num(whole, nan=np.inf))
+    error[np.isnan(error)] = np.inf
+    whole[np.isnan(whole)] = np.inf
+    return Checked(error, whole)
 
 
 def _moments(window: Window) -> tuple[_Points, FloatArray]:
