@@ -69,7 +69,9 @@ class ShiftBound:
             up = np.nextafter(self.shifts + safe, np.inf)
             up[self.shifts == 0] = 0.0
         else:
-            up = np.ceil(self.shifts / safe) * safe
+            # A positive shift is a step at least, even where the quotient underflows.
+            steps = np.maximum(np.ceil(self.shifts / safe), self.shifts > 0)
+            up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
     def compressed(self) -> ShiftBound:
