@@ -30,7 +30,7 @@ def measure(size: int = 1_000_000, repeats: int = 7) -> list[dict[str, object]]:
     for law, sampler, unsafe, goal in laws:
         for source in (SystemBits(), SeededBits(0, 0)):
 
-            def release(sampler=sampler, source=source):  # type: ignore[no-untyped-def]
+            def release(sampler=sampler, source=source):
                 return release_on_grid(values, 1.5, sampler, source)
 
             seconds, reference = in_turns(release, unsafe, repeats)

@@ -136,7 +136,7 @@ def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     upper = math.inf
     if scale:
         # The expected shift cost bounds the divergence of all copies.
-        moment = transport.functional(shifts, law, budget, scales)  # type: ignore[attr-defined]
+        moment = transport.functional(shifts, law, budget, scales)
         upper = moment / (budget.alpha - 1 if math.isfinite(budget.alpha) else 1.0)
     if scale and budget.n_releases > 1 and guarantee.law != "gaussian":
         return upper

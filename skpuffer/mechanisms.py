@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from skpuffer._base import AdditiveRelease
@@ -108,7 +109,7 @@ default="transport"
 """
 
 
-def _documented(**words: str):  # type: ignore[no-untyped-def]
+def _documented(**words: str) -> Callable[[type], type]:
     """Fill the shared documentation in where a class docstring says so."""
 
     def fill(cls: type) -> type:
