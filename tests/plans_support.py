@@ -1,4 +1,4 @@
-"""Helpers shared by the tests of transport plans."""
+"""Pieces shared by the tests of transport plans."""
 
 import math
 
