@@ -204,7 +204,8 @@ def _best_budget(blocks: list[list], settings: Settings, prior_model: str) -> Bu
             units = [gaussian_model.gaussian_scale(b, budget).scale[0] for b in blocks]
         else:
             units = [max(_rough_unit(p, law, rule, budget) for p in b) for b in blocks]
-        return sum(math.log(unit) if unit > 0 else -math.inf for unit in units)
+        # A block without noise counts as the least float: it hides no other block.
+        return sum(math.log(max(unit, 5e-324)) for unit in units)
 
     infinite = math.isinf(law.max_order) and prior_model in ("empirical", "bounded")
     alpha = best_order(noise, epsilon, delta, infinite=infinite)

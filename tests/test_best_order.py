@@ -75,6 +75,16 @@ def test_several_columns(mechanism, scope):
 
 
 @quiet
+def test_a_column_without_noise_hides_no_other():
+    frame = people()[["age", "sex"]]
+    alone = RenyiPufferfishLaplace("auto", 2.0, delta=1e-3, secret="sex").fit(frame)
+    still = RenyiPufferfishLaplace(
+        "auto", 2.0, delta=1e-3, secret="sex", scope="column"
+    ).fit(frame.assign(site=7.0))
+    assert still.guarantee_.scale == (alone.scale_[0], 0.0)
+
+
+@quiet
 def test_the_other_rules_of_one_column():
     frame = people()[["age", "sex"]]
     for options in ({"calibration": "exact"}, {"prior_model": "gaussian"}):
