@@ -8,6 +8,7 @@ from skpuffer import exceptions
 from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.comparison import compare_mechanisms
+from skpuffer.core.profile import PrivacyProfile
 from skpuffer.held_out import held_out_divergence
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
@@ -15,6 +16,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Guarantee",
+    "PrivacyProfile",
     "ReleaseReport",
     "RenyiPufferfishGaussian",
     "RenyiPufferfishLaplace",

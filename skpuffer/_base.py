@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._fit import fit_scales, make_guarantee, warn_about, zero_noise_text
+from skpuffer._fit import fit_scales
 from skpuffer._parameters import check_parameters, check_release
 from skpuffer._report import ReleaseReport
+from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import (
     frame_like,
     read_rows,
@@ -165,6 +166,7 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
         self.alpha_ = fitted.budget.alpha
         self.epsilon_ = fitted.budget.epsilon
         self.guarantee_ = guarantee
+        self.profile_ = fitted.profile
         self.report_ = ReleaseReport(
             columns=guarantee.columns,
             scale=guarantee.scale,
@@ -268,6 +270,37 @@ class AdditiveRelease(TransformerMixin, BaseEstimator):
             for column, start in tasks
         )
         return released
+
+    def privacy_profile(self, alphas: Any) -> np.ndarray:
+        """Bound what the fitted scale reveals at other Rényi orders.
+
+        For the prior, the pairs and the number of releases that `guarantee_` names;
+        with ``scope="column"`` the largest over the columns, each released alone.
+        `profile_` turns the whole profile into (ε′, δ), which is tighter than
+        converting the one order of the guarantee.
+
+        Parameters
+        ----------
+        alphas : array-like
+            Orders in (1, ∞].
+
+        Returns
+        -------
+        ndarray
+            Upper bounds on the divergence in both directions, nats, of the shape of
+            `alphas`: what transport (or ``calibration="exact"`` its quadrature) proves
+            at a grid of orders, rounded up to ten bits, and chords between them;
+            infinite where nothing is known.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            An order is not above 1.
+        """
+        check_is_fitted(self)
+        return self.profile_.divergence(alphas)
 
     @property
     def noise_covariance_(self) -> np.ndarray:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 
 import numpy as np
 
@@ -20,14 +17,12 @@ from skpuffer._prior_models import (
     pairs_of,
     population_pairs,
 )
-from skpuffer._report import ReleaseReport
-from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
-from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
 from skpuffer.core.calibration import (
     BoundedPair,
     Budget,
+    Calibration,
     CalibrationRule,
     Pair,
     best_order,
@@ -36,29 +31,17 @@ from skpuffer.core.calibration import (
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Prior, pooled_spread
+from skpuffer.core.profile import PrivacyProfile, profile_orders
 from skpuffer.exceptions import (
     CalibrationError,
-    ExcessiveNoiseWarning,
-    SkippedPairWarning,
-    SmallGroupWarning,
     TransportPlanError,
     UnavailableRuleError,
-    ZeroNoiseWarning,
 )
 
-# Noise this many times the spread of its column gets a warning.
-_EXCESSIVE = 3.0
 # A column's scale is in proportion to at least this part of its span.
 _LEAST_SPREAD = 1e-9
-_FEW_ROWS = {
-    "empirical": "the promise holds for the fitted prior, and so few rows say little "
-    "about others",
-    "population": "so few rows say little about the population, and the noise covers "
-    "all that they leave open",
-    "gaussian": "the promise holds for the fitted means and variances, and so few rows "
-    "say little about others",
-}
-_PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
+# Pairs of the shift rules that take as long as one of the exact rule.
+_EXACT_WORK = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +63,8 @@ class Fitted:
         Rows of each secret value (under each prior).
     skipped : tuple of (prior, label, label)
         Pairs that do not occur under a prior.
+    profile : PrivacyProfile
+        Bounds for the scales at every order; of columns released alone, the largest.
     """
 
     budget: Budget
@@ -89,6 +74,7 @@ class Fitted:
     unchanged: tuple[tuple[str, str], ...]
     group_sizes: tuple[tuple[Hashable, Hashable, int], ...]
     skipped: tuple[tuple[Hashable, Hashable, Hashable], ...]
+    profile: PrivacyProfile
 
 
 def fit_scales(
@@ -162,12 +148,14 @@ def fit_scales(
     budget = settings.budget
     if settings.chooses_order:
         budget = _best_budget([pairs for *_, pairs, _ in tasks], settings, prior_model)
+    answers = []
     for block, names, pairs, labels in tasks:
         with _naming(names):
             if prior_model == "gaussian":
                 answer = gaussian_model.gaussian_scale(pairs, budget)
             else:
                 answer = calibrate(pairs, settings.law, settings.rule, budget)
+        answers.append(answer)
         scale[block] = answer.scale
         for column in np.flatnonzero(answer.scale):
             worst[block[column]] = labels[answer.worst]
@@ -184,8 +172,41 @@ def fit_scales(
         for name, b, still in zip(sample.names, scale, constant, strict=True)
         if b == 0
     )
+    n_pairs = sum(len(pairs) for *_, pairs, _ in tasks)
     return Fitted(
-        budget, scale, spread, tuple(worst), unchanged, sizes, _skipped(sample, priors)
+        budget,
+        scale,
+        spread,
+        tuple(worst),
+        unchanged,
+        sizes,
+        _skipped(sample, priors),
+        _profile(answers, n_pairs, settings, budget, prior_model),
+    )
+
+
+def _profile(
+    answers: list[Calibration],
+    n_pairs: int,
+    settings: Settings,
+    budget: Budget,
+    prior_model: str,
+) -> PrivacyProfile:
+    """Bound the divergence of the release at all orders, for all blocks."""
+
+    def divergence(alpha: float) -> float:
+        return max(answer.divergence(alpha) for answer in answers)
+
+    limit = math.inf
+    if math.isinf(settings.law.max_order) and prior_model != "gaussian":
+        limit = divergence(math.inf)
+    # Quadratures take longer than sums over shifts.
+    work = n_pairs * (_EXACT_WORK if settings.rule.one_column else 1)
+    return PrivacyProfile.of(
+        divergence,
+        profile_orders(work),
+        promised=(budget.alpha, budget.epsilon),
+        limit=limit,
     )
 
 
@@ -261,117 +282,4 @@ def _skipped(
         for prior in priors
         for first, second in sample.pairs
         if first not in prior.secrets or second not in prior.secrets
-    )
-
-
-def make_guarantee(
-    sample: Sample,
-    settings: Settings,
-    fitted: Fitted,
-    *,
-    scope: str,
-    prior_model: str,
-    seeded: bool,
-) -> Guarantee:
-    """State what the fitted scales promise."""
-    bounds = tuple(
-        (low, high) if np.isfinite([low, high]).all() else None
-        for low, high in sample.ranges.tolist()
-    )
-    several = scope == "joint" and len(sample.names) > 1
-    rule = settings.rule.name
-    source = settings.rule.theorem(fitted.budget, several_columns=several)
-    if prior_model == "gaussian":
-        rule, source = gaussian_model.NAME, gaussian_model.SOURCE
-    return Guarantee(
-        alpha=fitted.budget.alpha,
-        epsilon=fitted.budget.epsilon,
-        law=settings.law.name,
-        columns=tuple(sample.names),
-        scale=tuple(fitted.scale.tolist()),
-        rule=rule,
-        source=source,
-        secret=sample.secret.names,
-        secret_values=sample.secret.labels,
-        pairs=tuple(sample.pairs),
-        prior_model=prior_model,
-        priors=() if sample.prior is None else sample.prior.labels,
-        weighted=sample.weight is not None,
-        skipped=() if prior_model == "bounded" else fitted.skipped,
-        bounds=bounds,
-        scope=scope,
-        n_releases=fitted.budget.n_releases,
-        seeded=seeded,
-        group_sizes=fitted.group_sizes,
-        target=settings.target,
-        confidence=settings.confidence,
-        versions=_versions(),
-    )
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version(name)) for name in _PACKAGES)
-
-
-def warn_about(
-    fitted: Fitted, report: ReleaseReport, *, min_group_size: int, prior_model: str
-) -> None:
-    """Warn of what a user should know before a release."""
-    small = [
-        f"{group_text(prior, label)} ({size} rows)"
-        for prior, label, size in fitted.group_sizes
-        if size < min_group_size
-    ]
-    if small and prior_model != "bounded":
-        _warn(
-            f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
-            f"{_FEW_ROWS[prior_model]}",
-            SmallGroupWarning,
-        )
-    if fitted.skipped and prior_model != "bounded":
-        shown = [
-            group_text(prior, f"{label_text(first)} – {label_text(second)}")
-            for prior, first, second in fitted.skipped
-        ]
-        _warn(
-            f"no guarantee for pairs that do not occur under a prior: {', '.join(shown)}",
-            SkippedPairWarning,
-        )
-    if fitted.unchanged:
-        _warn(zero_noise_text(fitted.unchanged), ZeroNoiseWarning)
-    loud = [
-        f"{name!r} is {noise / spread:.3g} times its standard deviation ({noise:.4g} "
-        f"against {spread:.4g})"
-        for name, noise, spread in zip(
-            report.columns, report.noise_std, report.column_std, strict=True
-        )
-        if spread > 0 and noise > _EXCESSIVE * spread
-    ]
-    if loud:
-        _warn(
-            f"the noise of column {'; of column '.join(loud)}: little but noise is "
-            "released; a larger epsilon, a smaller alpha, tighter bounds or fewer "
-            "columns would help",
-            ExcessiveNoiseWarning,
-        )
-
-
-def _warn(text: str, category: type[Warning]) -> None:
-    # From here over warn_about, _fit and fit to whoever called fit.
-    warnings.warn(text, category, stacklevel=5)
-
-
-def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
-    """Say which columns are released unchanged, and why."""
-    why = {
-        "constant": "constant in the fitted data, within its bounds if it has any",
-        "alike": "the same for every secret pair in the fitted data",
-        "model": "close enough for every secret pair under the fitted Gaussian model",
-        "within": "within epsilon as it is for every secret pair in the fitted data",
-    }
-    shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
-    return (
-        f"released unchanged, without noise: {shown}. The fitted prior needs none there, "
-        "but values that it does not contain are released unchanged too"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import read_sample
-from skpuffer.core.calibration import RULES, Budget, Pair
+from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS
-from skpuffer.core.mixtures import MIXTURES, MixturePair, divergence_bound
 from skpuffer.exceptions import ParameterError
 
 
@@ -129,26 +127,6 @@ def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     guarantee = estimator.guarantee_
     law = LAWS[guarantee.law]()
     budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
-    scales = np.array([scale])
     step = np.array([grid_step(scale) if scale else 0.0])
-    transport = RULES["transport"]()
-    shifts = pair.bound.on_grid(step)
-    upper = math.inf
-    if scale:
-        # The expected shift cost bounds the divergence of all copies.
-        moment = transport.functional(shifts, law, budget, scales)
-        upper = moment / (budget.alpha - 1 if math.isfinite(budget.alpha) else 1.0)
-    if scale and budget.n_releases > 1 and guarantee.law != "gaussian":
-        return upper
-    mixtures = MixturePair.from_coupling(pair.coupling, pair.bound.shifts[:, 0])
-    mixtures = None if mixtures is None else mixtures.on_grid(float(step[0]))
-    if mixtures is None:
-        return upper
-    found = divergence_bound(
-        MIXTURES[guarantee.law](),
-        mixtures,
-        alpha=budget.alpha,
-        scale=scale / math.sqrt(budget.n_releases),
-        near=min(budget.epsilon, upper),
-    )
-    return min(found, upper)
+    witness = MixtureWitness.of(pair).on_grid(step)
+    return Exact().divergence(witness, law, budget, np.array([scale]))

@@ -22,7 +22,7 @@ from skpuffer.core.plans import (
 )
 from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 
-# Beyond this number of shifts, `ShiftBound.compressed` groups them in cells.
+# Beyond twice as many shifts, `ShiftBound.compressed` groups them in cells.
 _CELLS = 2**15
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
@@ -74,16 +74,16 @@ class ShiftBound:
             up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
-    def compressed(self) -> ShiftBound:
+    def compressed(self, cells: int = _CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for convex costs.
 
         Each shift is split between the two ends of its cell so that its mean stays.
         By Jensen's inequality no expectation of a convex function falls, and the
-        largest shift stays what it is. 32,768 equal cells between the smallest
-        positive and the largest shift: the error is of second order in their width.
-        Returns the bound itself where there is nothing to gain.
+        largest shift stays what it is. Equal cells between the smallest positive and
+        the largest shift: the error is of second order in their width. Returns the
+        bound itself where there is nothing to gain.
         """
-        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * _CELLS:
+        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
             return self
         shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
         if not shift.all():
@@ -91,12 +91,12 @@ class ShiftBound:
             zero_mass = float(mass[~positive].sum())
             shift, mass = shift[positive], mass[positive]
         low, high = float(shift.min()), float(shift.max())
-        nodes = np.linspace(low, high, _CELLS + 1)
-        width = (high - low) / _CELLS
+        nodes = np.linspace(low, high, cells + 1)
+        width = (high - low) / cells
         if not width > 0 or not (np.diff(nodes) > 0).all():
             return self
         # Two more cells: round-off may put the largest shift beyond its node.
-        whole, upper = np.zeros((2, _CELLS + 2))
+        whole, upper = np.zeros((2, cells + 2))
         for start in range(0, len(shift), 4 * _BLOCK):
             part = slice(start, start + 4 * _BLOCK)
             place = (shift[part] - low) * (1 / width)
@@ -105,13 +105,13 @@ class ShiftBound:
             # Round-off in `place` (below 1e-11) may not lower the mean.
             place += 1e-10
             place *= mass[part]
-            whole += np.bincount(cell, mass[part], minlength=_CELLS + 2)
-            upper += np.bincount(cell, place, minlength=_CELLS + 2)
+            whole += np.bincount(cell, mass[part], minlength=cells + 2)
+            upper += np.bincount(cell, place, minlength=cells + 2)
         merged = whole - upper
         merged[1:] += upper[:-1]
         # What lies beyond the last node belongs to it.
-        merged[_CELLS] += merged[_CELLS + 1 :].sum()
-        merged = np.maximum(merged[: _CELLS + 1], 0.0)
+        merged[cells] += merged[cells + 1 :].sum()
+        merged = np.maximum(merged[: cells + 1], 0.0)
         kept = merged > 0
         shifts, mass = nodes[kept], merged[kept]
         if zero_mass:

@@ -113,7 +113,11 @@ def gaussian_scale(
         for item in moments
     ):
         raise CalibrationError("the Gaussian condition fails at the scale found")
-    return Calibration(np.array([scale]), worst)
+
+    def divergence(alpha: float) -> float:
+        return max(_larger_direction(*item, scale / copies, alpha) for item in moments)
+
+    return Calibration(np.array([scale]), worst, divergence)
 
 
 def _root(gap: float, variance: float, other: float, budget: Budget) -> float:

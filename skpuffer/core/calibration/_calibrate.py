@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
 
 _MAX_ROUNDS = 60
+# Shifts of one pair that its divergence at other orders is bounded with.
+_PROFILE_CELLS = 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +35,14 @@ class Calibration:
         Each a multiple of its own grid step; zero where no noise is needed.
     worst : int
         Position of the pair that needs the most noise.
+    divergence : callable
+        ``divergence(alpha)``: a proven upper bound for every pair, at another order
+        that the law has. It refers to the data, and should not outlive the fit.
     """
 
     scale: FloatArray
     worst: int
+    divergence: Callable[[float], float] = field(repr=False)
 
 
 def calibrate(
@@ -73,15 +80,16 @@ def calibrate(
     units = np.array([answer.unit for answer in answers])
     worst = int(units.argmax())
     unit = float(units[worst])
-    if unit == 0.0:
-        return Calibration(np.zeros_like(weights), worst)
     witnesses = [answer.witness for answer in answers]
+    if unit == 0.0:
+        return _answer(np.zeros_like(weights), worst, witnesses, law, rule, budget)
     for _ in range(_MAX_ROUNDS):
         up = _on_grid(unit * weights)
         # The nearest multiple is a little less noise; it is taken if it suffices.
         for scale in (_nearest(unit * weights, up), up):
             if all(_holds(rule, item, law, budget, scale) for item in witnesses):
-                return Calibration(scale, worst)
+                witnesses = [item.on_grid(_steps(scale)) for item in witnesses]
+                return _answer(scale, worst, witnesses, law, rule, budget)
         steps = _steps(up)
         again = max(
             rule.unit_scale(item.on_grid(steps), law, budget, weights)
@@ -89,6 +97,44 @@ def calibrate(
         )
         unit = max(unit * (1 + 2**-30), again)
     raise CalibrationError("the condition could not be confirmed on the release grid")
+
+
+def _answer(
+    scale: FloatArray,
+    worst: int,
+    witnesses: list[Any],
+    law: NoiseLaw,
+    rule: CalibrationRule,
+    budget: Budget,
+) -> Calibration:
+    if law.convex:
+        witnesses = [item.compressed(_PROFILE_CELLS) for item in witnesses]
+
+    seen: list[list[tuple[float, float]]] = [[] for _ in witnesses]
+
+    def divergence(alpha: float) -> float:
+        largest = 0.0
+        for item, known in zip(witnesses, seen, strict=True):
+            guess = _extrapolated(known, alpha, budget.epsilon)
+            at = replace(budget, alpha=alpha, epsilon=guess)
+            value = rule.divergence(item, law, at, scale)
+            if math.isfinite(alpha) and 0 < value < math.inf:
+                known[:] = [*known[-1:], (alpha, value)]
+            largest = max(largest, value)
+        return largest
+
+    return Calibration(scale, worst, divergence)
+
+
+def _extrapolated(
+    known: list[tuple[float, float]], alpha: float, otherwise: float
+) -> float:
+    """Guess the divergence at an order from those at two others."""
+    if len(known) < 2 or not math.isfinite(alpha) or known[0][0] == known[1][0]:
+        return otherwise
+    (order, before), (next_order, value) = known
+    rise = math.log(value / before) / math.log(next_order / order)
+    return value * math.pow(alpha / next_order, min(max(rise, 0.0), 3.0))
 
 
 def _holds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from skpuffer.core.calibration._descend import descend
@@ -11,7 +11,12 @@ from skpuffer.core.calibration._protocol import BoundedPair, Budget, Calibrated,
 from skpuffer.core.calibration._transport import Transport
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import NoiseLaw
-from skpuffer.core.mixtures import MIXTURES, DivergenceBound, MixturePair
+from skpuffer.core.mixtures import (
+    MIXTURES,
+    DivergenceBound,
+    MixturePair,
+    divergence_bound,
+)
 from skpuffer.core.prior import FloatArray
 
 # Relative width between the divergence and its bound: looking for the root, and
@@ -20,6 +25,9 @@ _SEARCH, _CONFIRM = 1e-3, 4e-6
 # The scale is not looked for below the smallest gap or the span over these, nor where
 # the release grid would not reach the data.
 _GAP_FLOOR, _SPAN_FLOOR, _GRID_FLOOR = 10.0, 1000.0, 2.0**-31
+# For bounds at many orders: their width; the divergence, and the atoms a cell, beyond
+# which the quadrature is not worth its time.
+_ROUGH, _USELESS, _ATOMS_PER_CELL = 1e-4, 20.0, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +42,25 @@ class MixtureWitness:
     mixtures : MixturePair or None
         None where only the shifts are known.
     bound : ShiftBound
+    rough : bool
+        Whether to bound the divergence at many orders quickly: less sharply, and by
+        transport alone where it is large.
     """
 
     mixtures: MixturePair | None
     bound: ShiftBound
-    _rounded: dict[float, MixtureWitness] = field(default_factory=dict, repr=False)
+    rough: bool = False
+    _rounded: dict[float, MixtureWitness] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @classmethod
+    def of(cls, pair: Pair | BoundedPair) -> MixtureWitness:
+        """Take what a pair of one column offers."""
+        if isinstance(pair, BoundedPair):
+            return cls(None, pair.bound)
+        shifts = pair.bound.shifts[:, 0]
+        return cls(MixturePair.from_coupling(pair.coupling, shifts), pair.bound)
 
     def on_grid(self, step: FloatArray) -> MixtureWitness:
         """Return the same for the data rounded half up to the grid."""
@@ -49,6 +71,16 @@ class MixtureWitness:
             self._rounded.clear()
             self._rounded[size] = MixtureWitness(mixtures, self.bound.on_grid(step))
         return self._rounded[size]
+
+    def compressed(self, cells: int) -> MixtureWitness:
+        """Return what is quick to evaluate at many orders, for convex costs.
+
+        Mixtures of very many atoms are left out: transport speaks for them.
+        """
+        mixtures = self.mixtures
+        if mixtures is not None and mixtures.size > _ATOMS_PER_CELL * cells:
+            mixtures = None
+        return MixtureWitness(mixtures, self.bound.compressed(cells), rough=True)
 
 
 class Exact:
@@ -99,11 +131,9 @@ class Exact:
                 f"the exact rule is for one column, got {len(pair.weights)}: calibrate "
                 "each alone, or use the transport rule"
             )
-        mixtures = None
-        if isinstance(pair, Pair):
-            mixtures = MixturePair.from_coupling(pair.coupling, pair.bound.shifts[:, 0])
-        bound = pair.bound.compressed() if law.convex else pair.bound
-        witness = MixtureWitness(mixtures, bound)
+        witness = MixtureWitness.of(pair)
+        if law.convex:
+            witness = replace(witness, bound=witness.bound.compressed())
         return Calibrated(self.unit_scale(witness, law, budget, pair.weights), witness)
 
     def unit_scale(
@@ -161,6 +191,33 @@ class Exact:
             return mixtures.divergence(budget.alpha) <= budget.epsilon
         size /= math.sqrt(budget.n_releases)
         return _bound(mixtures, law, budget, size, _CONFIRM).upper <= budget.epsilon
+
+    def divergence(
+        self,
+        witness: MixtureWitness,
+        law: NoiseLaw,
+        budget: Budget,
+        scale: FloatArray,
+    ) -> float:
+        """Bound the divergence of a release: of the mixtures, or by transport.
+
+        Transport alone speaks for several copies under Laplace noise.
+        """
+        upper = Transport().divergence(witness.bound, law, budget, scale)
+        single = budget.n_releases == 1 or law.name == "gaussian"
+        if witness.mixtures is None or not (single or scale[0] == 0):
+            return upper
+        if witness.rough and scale[0] > 0 and budget.epsilon > _USELESS:
+            return upper
+        found = divergence_bound(
+            MIXTURES[law.name](),
+            witness.mixtures,
+            alpha=budget.alpha,
+            scale=float(scale[0]) / math.sqrt(budget.n_releases),
+            near=min(budget.epsilon, upper),
+            tolerance=_ROUGH if witness.rough else _CONFIRM,
+        )
+        return min(found, upper)
 
 
 def _bound(

@@ -57,6 +57,10 @@ class Witness(Protocol):
         """Return the same for the data rounded to the grid with these steps."""
         ...
 
+    def compressed(self, cells: int) -> Witness:
+        """Return fewer shifts in place of very many, for convex costs."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Pair:
@@ -149,4 +153,13 @@ class CalibrationRule(Protocol):
         self, witness: Any, law: NoiseLaw, budget: Budget, scale: FloatArray
     ) -> bool:
         """Evaluate the condition at the scales, one per column."""
+        ...
+
+    def divergence(
+        self, witness: Any, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> float:
+        """Bound the divergence of a release of given scales at the budget's order.
+
+        What is proven holds whatever the budget's epsilon, which says where to look.
+        """
         ...

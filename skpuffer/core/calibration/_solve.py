@@ -181,6 +181,20 @@ class ShiftRule(ABC):
             start=float(spans.max()),
         )
 
+    def divergence(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> float:
+        """Bound the divergence of a release by the expected shift cost.
+
+        Joint convexity proves it for every coupling, whichever condition the scale
+        was found with.
+        """
+        exponents = divergences(witness.shifts, law, budget, scale)
+        if math.isinf(budget.alpha):
+            return float(exponents.max())
+        excess = budget.alpha - 1
+        return log_moment(excess * exponents, witness.mass) / excess
+
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
     ) -> Calibrated:

@@ -19,6 +19,7 @@ def divergence_bound(
     alpha: float,
     scale: float,
     near: float,
+    tolerance: float = _TOLERANCE,
 ) -> float:
     """Return an upper bound on the larger divergence, tight wherever it lies.
 
@@ -31,6 +32,8 @@ def divergence_bound(
         A scale of zero: no noise.
     near : float
         A guess, from which the search for the value's size starts.
+    tolerance : float
+        Relative width aimed at between the divergence and its bound.
 
     Returns
     -------
@@ -42,13 +45,13 @@ def divergence_bound(
     upper, level = math.inf, near
     for _ in range(_LEVELS):
         found = mixtures.bound(
-            pair, alpha=alpha, scale=scale, epsilon=level, tolerance=_TOLERANCE
+            pair, alpha=alpha, scale=scale, epsilon=level, tolerance=tolerance
         )
         upper = min(upper, found.upper)
         if not math.isfinite(found.upper):
             # Too fine for what there is.
             level *= 30
-        elif found.upper <= found.estimate * (1 + 2 * _TOLERANCE) + _NOTHING:
+        elif found.upper <= found.estimate * (1 + 2 * tolerance) + _NOTHING:
             break
         else:
             # From above, step by step, where the level was too high.

@@ -182,6 +182,9 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
     nodes, rounds = 0, 0
     while True:
         below, above = _cell_bounds(cells, alpha)
+        if not np.isfinite(above).all():
+            # Beyond the floats: nothing is shown.
+            return [(math.inf, math.inf)] * 2
         gap = np.maximum((above - below).max(axis=0), 0.0)
         total = float(gap.sum())
         parts = _how_many(gap, total, left)
@@ -199,7 +202,7 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
 
 def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
     """Return in how many parts to cut each cell, given its gap between the bounds."""
-    if not (math.isfinite(total) and total > allowed):
+    if not total > allowed:
         return np.ones(len(gap), dtype=np.intp)
     # m parts leave 1/m² of a cell's gap; equal shares a part are the cheapest.
     root = np.cbrt(gap)

@@ -1,0 +1,148 @@
+"""What a fit says of itself: its guarantee, and its warnings."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.metadata import version
+
+import numpy as np
+
+from skpuffer._fit import Fitted
+from skpuffer._parameters import Settings
+from skpuffer._report import ReleaseReport
+from skpuffer._text import group_text, label_text
+from skpuffer._validation import Sample
+from skpuffer.accounting import Guarantee
+from skpuffer.core import gaussian_model
+from skpuffer.exceptions import (
+    ExcessiveNoiseWarning,
+    SkippedPairWarning,
+    SmallGroupWarning,
+    ZeroNoiseWarning,
+)
+
+# Noise this many times the spread of its column gets a warning.
+_EXCESSIVE = 3.0
+_FEW_ROWS = {
+    "empirical": "the promise holds for the fitted prior, and so few rows say little "
+    "about others",
+    "population": "so few rows say little about the population, and the noise covers "
+    "all that they leave open",
+    "gaussian": "the promise holds for the fitted means and variances, and so few rows "
+    "say little about others",
+}
+_PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
+
+
+def make_guarantee(
+    sample: Sample,
+    settings: Settings,
+    fitted: Fitted,
+    *,
+    scope: str,
+    prior_model: str,
+    seeded: bool,
+) -> Guarantee:
+    """State what the fitted scales promise."""
+    bounds = tuple(
+        (low, high) if np.isfinite([low, high]).all() else None
+        for low, high in sample.ranges.tolist()
+    )
+    several = scope == "joint" and len(sample.names) > 1
+    rule = settings.rule.name
+    source = settings.rule.theorem(fitted.budget, several_columns=several)
+    if prior_model == "gaussian":
+        rule, source = gaussian_model.NAME, gaussian_model.SOURCE
+    return Guarantee(
+        alpha=fitted.budget.alpha,
+        epsilon=fitted.budget.epsilon,
+        law=settings.law.name,
+        columns=tuple(sample.names),
+        scale=tuple(fitted.scale.tolist()),
+        rule=rule,
+        source=source,
+        secret=sample.secret.names,
+        secret_values=sample.secret.labels,
+        pairs=tuple(sample.pairs),
+        prior_model=prior_model,
+        priors=() if sample.prior is None else sample.prior.labels,
+        weighted=sample.weight is not None,
+        skipped=() if prior_model == "bounded" else fitted.skipped,
+        bounds=bounds,
+        scope=scope,
+        n_releases=fitted.budget.n_releases,
+        seeded=seeded,
+        group_sizes=fitted.group_sizes,
+        target=settings.target,
+        confidence=settings.confidence,
+        versions=_versions(),
+    )
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in _PACKAGES)
+
+
+def warn_about(
+    fitted: Fitted, report: ReleaseReport, *, min_group_size: int, prior_model: str
+) -> None:
+    """Warn of what a user should know before a release."""
+    small = [
+        f"{group_text(prior, label)} ({size} rows)"
+        for prior, label, size in fitted.group_sizes
+        if size < min_group_size
+    ]
+    if small and prior_model != "bounded":
+        _warn(
+            f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
+            f"{_FEW_ROWS[prior_model]}",
+            SmallGroupWarning,
+        )
+    if fitted.skipped and prior_model != "bounded":
+        shown = [
+            group_text(prior, f"{label_text(first)} – {label_text(second)}")
+            for prior, first, second in fitted.skipped
+        ]
+        _warn(
+            f"no guarantee for pairs that do not occur under a prior: {', '.join(shown)}",
+            SkippedPairWarning,
+        )
+    if fitted.unchanged:
+        _warn(zero_noise_text(fitted.unchanged), ZeroNoiseWarning)
+    loud = [
+        f"{name!r} is {noise / spread:.3g} times its standard deviation ({noise:.4g} "
+        f"against {spread:.4g})"
+        for name, noise, spread in zip(
+            report.columns, report.noise_std, report.column_std, strict=True
+        )
+        if spread > 0 and noise > _EXCESSIVE * spread
+    ]
+    if loud:
+        _warn(
+            f"the noise of column {'; of column '.join(loud)}: little but noise is "
+            "released; a larger epsilon, a smaller alpha, tighter bounds or fewer "
+            "columns would help",
+            ExcessiveNoiseWarning,
+        )
+
+
+def _warn(text: str, category: type[Warning]) -> None:
+    # From here over warn_about, _fit and fit to whoever called fit.
+    warnings.warn(text, category, stacklevel=5)
+
+
+def zero_noise_text(unchanged: tuple[tuple[str, str], ...]) -> str:
+    """Say which columns are released unchanged, and why."""
+    why = {
+        "constant": "constant in the fitted data, within its bounds if it has any",
+        "alike": "the same for every secret pair in the fitted data",
+        "model": "close enough for every secret pair under the fitted Gaussian model",
+        "within": "within epsilon as it is for every secret pair in the fitted data",
+    }
+    shown = ", ".join(f"{name!r} ({why[reason]})" for name, reason in unchanged)
+    return (
+        f"released unchanged, without noise: {shown}. The fitted prior needs none there, "
+        "but values that it does not contain are released unchanged too"
+    )
