@@ -8,9 +8,9 @@ from skpuffer import exceptions
 from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.comparison import compare_mechanisms
-from skpuffer.core.profile import PrivacyProfile
 from skpuffer.held_out import held_out_divergence
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer.profile import PrivacyProfile
 
 __version__ = "0.1.0"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skpuffer._budget import best_budget
 from skpuffer._parameters import Settings
 from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
@@ -20,23 +21,17 @@ from skpuffer._prior_models import (
 from skpuffer._validation import Sample
 from skpuffer.core import gaussian_model
 from skpuffer.core.calibration import (
-    BoundedPair,
     Budget,
     Calibration,
-    CalibrationRule,
-    Pair,
-    best_order,
     calibrate,
 )
-from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Prior, pooled_spread
-from skpuffer.core.profile import PrivacyProfile, profile_orders
 from skpuffer.exceptions import (
     CalibrationError,
     TransportPlanError,
     UnavailableRuleError,
 )
+from skpuffer.profile import PrivacyProfile, profile_orders
 
 # A column's scale is in proportion to at least this part of its span.
 _LEAST_SPREAD = 1e-9
@@ -147,7 +142,7 @@ def fit_scales(
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:
-        budget = _best_budget([pairs for *_, pairs, _ in tasks], settings, prior_model)
+        budget = best_budget([pairs for *_, pairs, _ in tasks], settings, prior_model)
     answers = []
     for block, names, pairs, labels in tasks:
         with _naming(names):
@@ -208,38 +203,6 @@ def _profile(
         promised=(budget.alpha, budget.epsilon),
         limit=limit,
     )
-
-
-def _best_budget(blocks: list[list], settings: Settings, prior_model: str) -> Budget:
-    """Return the order with the least noise for the target, and its Rényi bound.
-
-    The noise of several blocks is the product of theirs. Couplings are made once; a
-    joint one is refined for the best order alone.
-    """
-    law, rule, copies = settings.law, settings.rule, settings.budget.n_releases
-    epsilon, delta = settings.target
-
-    def noise(alpha: float, renyi_epsilon: float) -> float:
-        budget = Budget(alpha, renyi_epsilon, copies)
-        if prior_model == "gaussian":
-            units = [gaussian_model.gaussian_scale(b, budget).scale[0] for b in blocks]
-        else:
-            units = [max(_rough_unit(p, law, rule, budget) for p in b) for b in blocks]
-        # A block without noise counts as the least float: it hides no other block.
-        return sum(math.log(max(unit, 5e-324)) for unit in units)
-
-    infinite = math.isinf(law.max_order) and prior_model in ("empirical", "bounded")
-    alpha = best_order(noise, epsilon, delta, infinite=infinite)
-    return Budget(alpha, renyi_budget(alpha, epsilon, delta), copies)
-
-
-def _rough_unit(
-    pair: Pair | BoundedPair, law: NoiseLaw, rule: CalibrationRule, budget: Budget
-) -> float:
-    """Return the factor of the weights that a pair needs before any refinement."""
-    if len(pair.weights) == 1:
-        return rule.calibrate(pair, law, budget).unit
-    return rule.unit_scale(pair.bound, law, budget, pair.weights)
 
 
 @contextmanager

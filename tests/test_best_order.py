@@ -65,8 +65,8 @@ def test_several_columns(mechanism, scope):
     noise = np.log(chosen.scale_).sum()
     for alpha in (5, 8, 12, 20, 40):
         fixed = mechanism(alpha, 2.0, delta=1e-3, secret="sex", scope=scope).fit(frame)
-        # A joint order is chosen before the coupling is refined.
-        slack = 0.03 if scope == "joint" else 6e-6
+        # Couplings are refined to 1e-4 of the scale, two columns a release.
+        slack = 2e-4 if scope == "joint" else 6e-6
         assert noise <= np.log(fixed.scale_).sum() + slack
     again = mechanism(chosen.alpha_, 2.0, delta=1e-3, secret="sex", scope=scope).fit(
         frame

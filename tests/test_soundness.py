@@ -196,6 +196,15 @@ def test_copies_do_not_add_up(law):
     assert one == pytest.approx(math.log(1.99), abs=1e-9)
     assert two == pytest.approx(math.log(0.99 + 100), abs=1e-9)
     assert two > 3 * 2 * one
+    # Nor is √2 times the scale enough for two copies, unless their mean says it all.
+    root = math.sqrt(2)
+    wider = oracles.mixture_divergence_2d(
+        first, mass, [[0.0, 0.0]], [1], scale=[root, root], **options
+    )
+    if law == "laplace":
+        assert wider > 2 * one
+    else:
+        assert wider == pytest.approx(one, abs=1e-9)
     # With n_releases = 2 the two copies together stay below epsilon.
     item = pair([0.0, z], [0.0], masses=([9, 1], [1]))
     budget = Budget(2.0, 2 * one, n_releases=2)

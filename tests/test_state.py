@@ -24,7 +24,7 @@ from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace, _base
 from skpuffer.exceptions import SmallGroupWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
-N = 41
+N = 101
 mechanisms = pytest.mark.parametrize(
     "mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
 )

@@ -1,6 +1,6 @@
 """The privacy profile: what one release reveals at every Rényi order.
 
-Pure. A fit keeps its promise at one order; the scale that it found bounds all others
+A fit keeps its promise at one order; the scale that it found bounds all others
 too. Bounds at a grid of orders are joined by chords: log ∫ p^α q^{1−α} =
 (α−1) D_α(p‖q) is convex in α and zero at α = 1 (Hölder's inequality; van Erven and
 Harremoës 2014, Corollary 2), so that a chord between two orders lies above it, and so
@@ -24,9 +24,9 @@ from skpuffer.core.prior import FloatArray
 _BITS = 10
 # Orders tried between two neighbours when a profile is converted.
 _BETWEEN = 8
-# Orders of a profile: α − 1 from 10^-2 to 10^4, so many to a power of ten, fewer where
+# Orders of a profile: α − 1 from 10^-2 to 10^3, so many to a power of ten, fewer where
 # many pairs have to be looked at.
-_LOW, _HIGH = -2, 4
+_LOW, _HIGH = -2, 3
 _DENSITY = ((8, 16), (64, 8), (math.inf, 4))
 
 
@@ -36,7 +36,7 @@ def profile_orders(n_pairs: int) -> list[float]:
     Examples
     --------
     >>> len(profile_orders(1)), len(profile_orders(1000))
-    (97, 25)
+    (81, 21)
     """
     density = next(density for most, density in _DENSITY if n_pairs <= most)
     count = (_HIGH - _LOW) * density + 1
@@ -65,7 +65,7 @@ class PrivacyProfile:
     >>> profile.divergence([1.5, 2.5, 3.5]).round(3)
     array([0.5  , 0.667,   inf])
     >>> round(profile.to_epsilon(0.01), 3)
-    2.099
+    2.098
     """
 
     orders: tuple[float, ...]
