@@ -22,7 +22,7 @@ from skpuffer.core.prior import FloatArray
 
 _MAX_ROUNDS = 60
 # Shifts of one pair that its divergence at other orders is bounded with.
-_PROFILE_CELLS = 2**10
+_PROFILE_CELLS = 2**8
 
 
 @dataclass(frozen=True, eq=False)

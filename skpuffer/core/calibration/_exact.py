@@ -27,7 +27,7 @@ _SEARCH, _CONFIRM = 1e-3, 4e-6
 _GAP_FLOOR, _SPAN_FLOOR, _GRID_FLOOR = 10.0, 1000.0, 2.0**-31
 # For bounds at many orders: their width; the divergence, and the atoms a cell, beyond
 # which the quadrature is not worth its time.
-_ROUGH, _USELESS, _ATOMS_PER_CELL = 1e-4, 20.0, 20
+_ROUGH, _USELESS, _ATOMS_PER_CELL = 1e-4, 20.0, 80
 
 
 @dataclass(frozen=True, eq=False)
