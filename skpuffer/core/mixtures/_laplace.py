@@ -34,7 +34,7 @@ _PIECE = 2**14
 # With more atoms and less tolerance than this, only an estimate is given.
 _MANY, _ROUGH = 2**17, 1e-5
 _MAX_ROUNDS = 16
-_MAX_PARTS = 12
+_MAX_PARTS = 32
 
 
 class LaplaceMixtures:
@@ -203,7 +203,8 @@ def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
         return np.ones(len(gap), dtype=np.intp)
     # m parts leave 1/m² of a cell's gap; equal shares a part are the cheapest.
     root = np.cbrt(gap)
-    root *= math.sqrt(float(root.sum()) / allowed)
+    # Aimed a little too low, for a round less.
+    root *= math.sqrt(float(root.sum()) / (0.7 * allowed))
     parts: IntArray = np.ceil(np.clip(root, 1, _MAX_PARTS)).astype(np.intp)
     return parts
 
@@ -211,12 +212,12 @@ def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
 def _cell_bounds(cells: _Cells, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds of ∫G on each cell, shape (2, cells)."""
     weight = np.tanh(cells.width / 2)
-    ends = [both_excesses(*end, alpha) for end in (cells.left, cells.right)]
-    upper = np.array([ends[0][side] + ends[1][side] for side in (0, 1)]) * weight
     # At the midpoint (p, q) is the sum of the ends over 2 cosh(Δ/2).
-    middle = [np.logaddexp(a, b) for a, b in zip(cells.left, cells.right, strict=True)]
-    lower = np.array(both_excesses(middle[0], middle[1], alpha)) * weight
-    return lower, upper
+    ends = zip(cells.left, cells.right, strict=True)
+    logs = [np.concatenate([a, b, np.logaddexp(a, b)]) for a, b in ends]
+    excesses = np.array(both_excesses(logs[0], logs[1], alpha)).reshape(2, 3, -1)
+    excesses *= weight
+    return excesses[:, 2], excesses[:, 0] + excesses[:, 1]
 
 
 def _parts(cells: _Cells, parts: IntArray) -> _Cells:
