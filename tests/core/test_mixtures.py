@@ -17,7 +17,7 @@ from skpuffer.core.mixtures import _laplace as laplace_module
 from skpuffer.core.mixtures._atomic import Atomic
 from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
 from skpuffer.core.mixtures._interpolated import SPACINGS, EqualNodes
-from skpuffer.core.mixtures._panels import Atoms, Panels, integrate
+from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate
 from skpuffer.core.mixtures._recurrence import half_densities
 
 EACH_LAW = pytest.mark.parametrize("law", LAWS)
@@ -292,7 +292,7 @@ def test_bounds_of_panels_hold():
         alpha = 1 + 10 ** rng.uniform(-1, 1.5)
         half = 10 ** rng.uniform(-1.5, 0.5)
         panel = Panels(np.array([rng.uniform(-6, 6)]), np.array([half]))
-        found = check(atoms, panel, alpha, 0.0, 4)
+        found = check(atoms, panel, Nearby.of(atoms, panel.middle), alpha, 0.0, 4)
         parts = 64
         fine = Panels(
             panel.middle + half * (2 * np.arange(parts) + 1 - parts) / parts,
@@ -311,14 +311,15 @@ def test_a_zero_near_the_axis_is_paid_for():
     atoms = Atoms(np.array([-2.0, 0.0, 2.0]), np.array([[0.0, 1, 0], [0.5, 0, 0.5]]))
     for half in (0.2, 0.3, 0.35):
         panel = Panels(np.array([0.0]), np.array([half]))
-        found = check(atoms, panel, 60.0, 0.0, 4)
+        found = check(atoms, panel, Nearby.of(atoms, panel.middle), 60.0, 0.0, 4)
         parts = Panels(half * np.arange(-0.9, 1, 0.2), np.full(10, half / 10))
         value = integrate(atoms, parts, 60.0, 0.0, 20)[0]
         missed = abs(integrate(atoms, panel, 60.0, 0.0, 4)[0] - value)
         assert missed <= found.error[0, 0] < math.inf
     # And beyond that nothing is claimed.
     wide = Panels(np.array([0.0]), np.array([0.6]))
-    assert check(atoms, wide, 60.0, 0.0, 4).error[0, 0] == math.inf
+    nearby = Nearby.of(atoms, wide.middle)
+    assert check(atoms, wide, nearby, 60.0, 0.0, 4).error[0, 0] == math.inf
 
 
 # --- the pair ---
