@@ -17,6 +17,7 @@ from skpuffer.core.mixtures import _laplace as laplace_module
 from skpuffer.core.mixtures._atomic import Atomic
 from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
 from skpuffer.core.mixtures._interpolated import SPACINGS, EqualNodes
+from skpuffer.core.mixtures._moments import CellMoments
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate
 from skpuffer.core.mixtures._recurrence import half_densities
 
@@ -198,17 +199,6 @@ def test_one_atom_alone():
     assert bound("laplace", same, 3.0, 0.7, 0.5).upper < 1e-11
 
 
-def test_estimates_from_bins(monkeypatch):
-    rng = np.random.default_rng(2)
-    item = mixtures(rng.normal(0, 1, 3000), rng.normal(0.3, 1.2, 3000))
-    exact = bound("laplace", item, 3.0, 0.5, 0.3)
-    monkeypatch.setattr(laplace_module, "_MANY", 1000)
-    rough = bound("laplace", item, 3.0, 0.5, 0.3, 1e-3)
-    assert rough.upper == math.inf
-    assert rough.estimate == pytest.approx(exact.upper, rel=1e-5)
-    assert bound("laplace", item, 3.0, 0.5, 0.3, 1e-6) == exact
-
-
 # --- Gaussian ---
 
 
@@ -247,7 +237,7 @@ def test_nodes_carry_the_density_to_their_stated_error():
         Atomic(places, rng.integers(1, 50, 900)),
         Atomic(places[::2], np.ones(450, int)),
     ]
-    nodes = EqualNodes.of(parts)
+    nodes = EqualNodes.of(CellMoments.of(parts))
     assert nodes.masses.sum(axis=1) == pytest.approx(1)
     at = np.linspace(-9, 49, 200)
     for scale in (0.8, 3.0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import count, pairwise
+from itertools import pairwise
 
 from scipy.optimize import brentq
 
@@ -105,7 +105,9 @@ def _root(
     lower, upper, between, cliff = bottom, top, False, False
     # Values and places to interpolate, nearest first.
     seen = [(excess(top), top)]
-    for look in count():
+    look = 0
+    while True:
+        look += 1
         guess = _zero(seen)
         apart = math.prod(abs(place - guess) for _, place in seen)
         if len(seen) == 3 and apart < _SETTLED and lower < guess < upper:
@@ -135,7 +137,6 @@ def _root(
         if value < _FAR:
             seen = [pair for pair in seen if pair[0] != value]
             seen = sorted([(value, guess), *seen], key=lambda pair: abs(pair[0]))[:3]
-    raise AssertionError  # pragma: no cover
 
 
 def _zero(seen: list[tuple[float, float]]) -> float:
