@@ -117,7 +117,7 @@ def windows(atoms: Atoms, panels: Panels, nearby: Nearby) -> Iterator[Window]:
     """Go through the panels, a few at a time."""
     middle, half = panels
     places = atoms.places
-    nearest, low, high = nearby
+    nearest, low, high = nearby.nearest, nearby.low.tolist(), nearby.high.tolist()
     start = 0
     while start < len(middle):
         stop = start + 1
@@ -135,7 +135,7 @@ def windows(atoms: Atoms, panels: Panels, nearby: Nearby) -> Iterator[Window]:
         weight *= distance
         weight *= -0.5
         np.exp(weight, out=weight)
-        distance[weight == 0] = 0.0
+        distance *= weight > 0
         masses = atoms.masses[:, low[start] : high[stop - 1]]
         yield Window(
             rows,
@@ -170,10 +170,11 @@ def integrate(
         moves = window.half[:, np.newaxis] * nodes
         mass = np.empty((2, *moves.shape))
         for node in range(order // 2):
-            tilt = np.exp(moves[:, node, np.newaxis] * window.distance)
+            tilt = moves[:, node, np.newaxis] * window.distance
+            np.exp(tilt, out=tilt)
             mass[:, :, node] = window.masses @ (window.weight * tilt).T
             # The mirrored node.
-            mass[:, :, -1 - node] = window.masses @ (window.weight / tilt).T
+            mass[:, :, -1 - node] = window.masses @ np.divide(window.weight, tilt, out=tilt).T
         if not mass.min() > LEAST:
             return np.full(2, np.inf)
         away = (window.middle - window.nearest)[:, np.newaxis] + moves
