@@ -174,7 +174,8 @@ def integrate(
             np.exp(tilt, out=tilt)
             mass[:, :, node] = window.masses @ (window.weight * tilt).T
             # The mirrored node.
-            mass[:, :, -1 - node] = window.masses @ np.divide(window.weight, tilt, out=tilt).T
+            np.divide(window.weight, tilt, out=tilt)
+            mass[:, :, -1 - node] = window.masses @ tilt.T
         if not mass.min() > LEAST:
             return np.full(2, np.inf)
         away = (window.middle - window.nearest)[:, np.newaxis] + moves
