@@ -186,6 +186,15 @@ def test_far_clusters_are_out_of_reach():
     assert bound("laplace", item, 2.0, 1.0, 1.0).upper == math.inf
 
 
+@pytest.mark.parametrize("shift", [2.0, 600.0])
+def test_what_overflows_is_infinite(shift):
+    # Where both bounds of a cell overflow, and where only one does.
+    item = mixtures([0.0, 1.0, 2.0], [shift, shift + 1])
+    assert (
+        bound("laplace", item, 1e5, 0.5 if shift == 2 else 1.0, 1.0).upper == math.inf
+    )
+
+
 def test_too_many_nodes_leave_a_looser_bound(monkeypatch):
     item = mixtures(np.arange(20.0), np.arange(20.0) + 0.5)
     tight = bound("laplace", item, 3.0, 0.7, 0.5)

@@ -122,10 +122,9 @@ def _gradient(
 ) -> float:
     """Sum α (r^{α−1} − 1) g + (α−1) (1 − r^α) k, for log r of either term."""
     one = math.exp(-shift)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         rising = np.exp((alpha - 1) * first - shift) - one
         falling = one - np.exp(alpha * second - shift)
-    with np.errstate(invalid="ignore"):
         total = float((alpha * rising * own + (alpha - 1) * falling * other).sum())
     # Infinite times nothing: not known.
     return math.inf if math.isnan(total) else total

@@ -165,8 +165,10 @@ def _upper_sums(
     for start in range(0, len(node), _PIECE):
         piece = slice(start, start + _PIECE)
         for side, excess in enumerate(both_excesses(log_p[piece], log_q[piece], alpha)):
-            sums[side] += float((excess * node[piece]).sum())
-    return sums.tolist()
+            with np.errstate(invalid="ignore"):
+                sums[side] += float((excess * node[piece]).sum())
+    # Infinite times nothing: not known.
+    return np.where(np.isnan(sums), math.inf, sums).tolist()
 
 
 class _Cells(NamedTuple):
@@ -220,11 +222,13 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
     nodes, rounds = 0, 0
     while True:
         below, above = _cell_bounds(cells, alpha)
-        gap = np.maximum((above - below).max(axis=0), 0.0)
+        with np.errstate(invalid="ignore"):
+            gap = np.maximum((above - below).max(axis=0), 0.0)
         total = float(gap.sum())
         parts = _how_many(gap, total, left)
         nodes, rounds = nodes + int(parts.sum()), rounds + 1
-        if total <= left or rounds > _MAX_ROUNDS or nodes > _MAX_NODES:
+        # What is infinite or not a number does not improve.
+        if not left < total < math.inf or rounds > _MAX_ROUNDS or nodes > _MAX_NODES:
             lower += below.sum(axis=1)
             upper += above.sum(axis=1)
             return list(zip(lower.tolist(), upper.tolist(), strict=True))
@@ -237,7 +241,7 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
 
 def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
     """Return in how many parts to cut each cell, given its gap between the bounds."""
-    if not (math.isfinite(total) and total > allowed):
+    if not allowed < total < math.inf:
         return np.ones(len(gap), dtype=np.intp)
     # m parts leave 1/m² of a cell's gap; equal shares a part are the cheapest.
     root = np.cbrt(gap)
