@@ -105,7 +105,7 @@ def _root(
     lower, upper, between, cliff = bottom, top, False, False
     # Values and places to interpolate, nearest first.
     seen = [(excess(top), top)]
-    look = 0
+    look, slow = 0, False
     while True:
         look += 1
         guess = _zero(seen)
@@ -118,11 +118,13 @@ def _root(
         middle = (lower + upper) / 2
         # Not all of the way to a cliff at once.
         least = middle if cliff else lower
-        if not lower < guess < upper or look > _MAX_LOOKS:
+        if not lower < guess < upper or look > _MAX_LOOKS or (slow and between):
             guess = middle if between else least
         if not between:
             guess = max(guess, least, upper - _LONGEST_STEP)
         value = excess(guess)
+        # Halving helps where values do not fall by half.
+        slow = abs(value) > abs(seen[0][0]) / 2
         if value >= _FAR and not between:
             # Out of reach, or far too small: half of the way, and no farther down.
             lower, bottom, cliff = guess, guess, True
