@@ -168,7 +168,8 @@ def _upper_sums(
             with np.errstate(invalid="ignore"):
                 sums[side] += float((excess * node[piece]).sum())
     # Infinite times nothing: not known.
-    return np.where(np.isnan(sums), math.inf, sums).tolist()
+    sums[np.isnan(sums)] = math.inf
+    return sums.tolist()
 
 
 class _Cells(NamedTuple):
