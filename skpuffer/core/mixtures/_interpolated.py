@@ -2,8 +2,8 @@
 
 The density at y is Σ m f(x) with f(x) = exp(−(y − x)²/2σ²), and f is smooth in x: laid
 on nodes with Lagrange weights, which may be negative, masses give every density up to
-the interpolation error of f. In two steps: cubic on 2^17 equal spacings, once for a
-pair; then Chebyshev nodes in cells of a quarter σ at most, for each scale.
+the interpolation error of f. In two steps: cubic on four nodes for each of 2^16 cells,
+once for a pair; then Chebyshev nodes in cells of a quarter σ at most, for each scale.
 
 The k-th derivative of f at distance sσ is f times a Hermite polynomial, at most
 (|s| + √k)^k in size, since He_k(s) = E (s + iZ)^k; so the errors are relative.

@@ -5,7 +5,8 @@ on a cell of width Δ the vector (p, q) is a combination of its two ends with we
 sinh(Δ−s)/sinh Δ and sinh(s)/sinh Δ. G = F − αp + (α−1)q is sublinear. Hence
 ∫G ≤ (G_left + G_right) tanh(Δ/2) for every cell, however wide, and the tails are
 exact, since the densities are proportional there. Where the bound is not tight enough
-cells are cut, and the densities at the new nodes follow from the ends alone.
+cells are cut, and the densities at the new nodes follow from the ends alone. Very many
+atoms are laid on the ends of cells that hold several.
 """
 
 from __future__ import annotations
