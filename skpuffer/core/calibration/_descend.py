@@ -90,6 +90,9 @@ def descend(
 
 def _log_ratio(value: float, epsilon: float) -> float:
     """Return log(value / epsilon) within limits that keep interpolation sane."""
+    if not value < math.inf:
+        # What is not a number is no small one.
+        return _FAR
     return min(max(math.log(max(value, 1e-300) / epsilon), -50.0), _FAR)
 
 
