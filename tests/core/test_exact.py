@@ -13,7 +13,6 @@ from skpuffer.core.calibration import (
     MixtureWitness,
     calibrate,
 )
-from skpuffer.core.calibration._descend import descend
 from skpuffer.core.laws import LAWS
 from skpuffer.core.mixtures import DivergenceBound
 from skpuffer.core.prior import Conditional
@@ -265,54 +264,6 @@ def test_fractional_weights():
     for law in LAWS:
         scale = scale_of(item, law, Budget(2.0, 0.5))
         assert 0.4999 <= truth(law, item, scale, 2.0) <= 0.5
-
-
-# --- the search ---
-
-
-def test_descend_stops_at_the_floor():
-    def bound(scale, tolerance):
-        return DivergenceBound(0.1 * scale**-0.01, 0.1 * scale**-0.01)
-
-    options = {"floor": 1e-3, "search": 1e-3, "confirm": 1e-6}
-    found = descend(bound, 1.0, ceiling=1.0, **options)
-    assert found == pytest.approx(1e-3, rel=1e-4)
-    assert descend(bound, 0.05, ceiling=1.0, **options) is None
-    assert descend(bound, 1.0, ceiling=1e-4, **options) is None
-
-
-def test_descend_gives_up_when_nothing_is_certified():
-    def bound(scale, tolerance):
-        return DivergenceBound(1 / scale, math.inf)
-
-    options = {"floor": 1e-3, "search": 1e-3, "confirm": 1e-6}
-    assert descend(bound, 1.0, ceiling=3.0, **options) is None
-
-
-def test_descend_recovers_from_poor_estimates():
-    def bound(scale, tolerance):
-        return DivergenceBound(1 / scale**2, 1.02 / scale**2)
-
-    found = descend(bound, 1.0, ceiling=9.0, floor=1e-3, search=1e-3, confirm=1e-6)
-    assert found == pytest.approx(math.sqrt(1.02), rel=1e-5)
-    assert 1.02 / found**2 <= 1
-
-
-def test_a_cliff_is_no_obstacle():
-    def bound(scale, tolerance):
-        value = 0.5 / scale if scale > 0.7 else math.inf
-        return DivergenceBound(value, value)
-
-    found = descend(bound, 1.0, ceiling=9.0, floor=1e-3, search=1e-3, confirm=1e-6)
-    assert 0.7 < found < 0.7 * 1.03
-
-
-def test_a_cliff_in_the_certificate():
-    def bound(scale, tolerance):
-        return DivergenceBound(1 / scale, 1 / scale if scale > 5 else 1.5)
-
-    found = descend(bound, 1.0, ceiling=90.0, floor=1e-3, search=1e-3, confirm=1e-6)
-    assert 5 < found < 5.01
 
 
 def test_the_witness_vouches_for_no_noise_too():

@@ -86,7 +86,8 @@ def calibrate(
     for _ in range(_MAX_ROUNDS):
         up = _on_grid(unit * weights)
         # The nearest multiple is a little less noise; it is taken if it suffices.
-        for scale in (_nearest(unit * weights, up), up):
+        nearest = _nearest(unit * weights, up)
+        for scale in (up,) if np.array_equal(nearest, up) else (nearest, up):
             if all(_holds(rule, item, law, budget, scale) for item in witnesses):
                 witnesses = [item.on_grid(_steps(scale)) for item in witnesses]
                 return _answer(scale, worst, witnesses, law, rule, budget)

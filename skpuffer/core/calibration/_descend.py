@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 from scipy.optimize import brentq
 
@@ -11,9 +12,13 @@ from skpuffer.core.mixtures import DivergenceBound
 
 # In the logarithm of the scale.
 _ROOT_TOLERANCE = 1e-6
-_LEAST_STEP, _LONGEST_STEP = 0.02, math.log(30.0)
+# What three places may be from their zero, multiplied: the error is of that order.
+_SETTLED = 2e-7
+_LONGEST_STEP = math.log(30.0)
 # Steeper than the square that holds at large scales: a step too far is costly.
-_USUAL_FALL = 3.0
+_USUAL_FALL = 2.5
+# After so many looks interpolation gives way to what is slow and sure.
+_MAX_LOOKS = 12
 _MAX_CONFIRMATIONS = 20
 # The scale may end this much above the least one within reach.
 _CLIFF = 0.02
@@ -29,6 +34,7 @@ def descend(
     floor: float,
     search: float,
     confirm: float,
+    certified: bool = True,
 ) -> float | None:
     """Return a scale below `ceiling` at which the upper bound is at most `epsilon`.
 
@@ -43,6 +49,8 @@ def descend(
         Where the search ends.
     search, confirm : float
         Tolerances for finding the root and for certifying it.
+    certified : bool
+        Whether to certify it; if not, the scale is where estimates promise the margin.
 
     Returns
     -------
@@ -69,15 +77,22 @@ def descend(
 
     nearest = sorted(known, key=lambda x: (abs(x - root) < 1e-5, abs(x - root)))[:2]
     fall = -(known[nearest[1]] - known[nearest[0]]) / (nearest[1] - nearest[0])
+    fall = min(max(fall, 0.2), 20.0)
     # Aim for half the margin at once.
-    start = root + 4 * confirm / min(max(fall, 0.2), 20.0)
+    start = root + 4 * confirm / fall
     limits = lowest, math.log(ceiling)
-    found = _confirmed(margin, start, limits, fall, confirm)
+    if certified:
+        found = _confirmed(margin, start, limits, fall, confirm)
+    else:
+        found = start if start < limits[1] else None
     return None if found is None else math.exp(found)
 
 
 def _log_ratio(value: float, epsilon: float) -> float:
     """Return log(value / epsilon) within limits that keep interpolation sane."""
+    if not value < math.inf:
+        # What is not a number is no small one.
+        return _FAR
     return min(max(math.log(max(value, 1e-300) / epsilon), -50.0), _FAR)
 
 
@@ -90,25 +105,57 @@ def _root(
     """
     if top <= bottom or excess(top) > 0:
         return None
-    upper, step = top, min(max(-excess(top) / _USUAL_FALL, _LEAST_STEP), _LONGEST_STEP)
+    lower, upper, between, cliff = bottom, top, False, False
+    # Values and places to interpolate, nearest first.
+    seen = [(excess(top), top)]
+    look, slow = 0, False
     while True:
-        lower = max(upper - step, bottom)
-        if 0 < excess(lower) < _FAR:
+        look += 1
+        guess = _zero(seen)
+        apart = math.prod(abs(place - guess) for _, place in seen)
+        if len(seen) == 3 and apart < _SETTLED and lower < guess < upper:
+            return guess, bottom
+        if look > _MAX_LOOKS and between:
             root: float = brentq(excess, lower, upper, xtol=_ROOT_TOLERANCE)
             return root, bottom
-        if lower == bottom and excess(lower) <= 0:
-            return bottom, bottom
-        if excess(lower) >= _FAR:
+        middle = (lower + upper) / 2
+        # Not all of the way to a cliff at once.
+        least = middle if cliff else lower
+        if not lower < guess < upper or look > _MAX_LOOKS or (slow and between):
+            guess = middle if between else least
+        if not between:
+            guess = max(guess, least, upper - _LONGEST_STEP)
+        value = excess(guess)
+        # Halving helps where values do not fall by half.
+        slow = abs(value) > abs(seen[0][0]) / 2
+        if value >= _FAR and not between:
             # Out of reach, or far too small: half of the way, and no farther down.
-            bottom, step = lower, (upper - lower) / 2
-            if step < _CLIFF:
-                return upper, upper
-            continue
-        # Where a straight line would meet zero, and a little further.
-        fall = (excess(lower) - excess(upper)) / (upper - lower)
-        reach = -1.2 * excess(lower) / max(fall, 1e-3)
-        upper, step = lower, min(max(reach, _LEAST_STEP), _LONGEST_STEP)
-        step = min(step, max((upper - bottom) / 2, _LEAST_STEP))
+            lower, bottom, cliff = guess, guess, True
+        elif value > 0:
+            lower, between, cliff = guess, True, False
+        elif guess == bottom:
+            return bottom, bottom
+        else:
+            upper = guess
+        if cliff and upper - lower < 2 * _CLIFF:
+            return upper, upper
+        if value < _FAR:
+            seen = [pair for pair in seen if pair[0] != value]
+            seen = sorted([(value, guess), *seen], key=lambda pair: abs(pair[0]))[:3]
+
+
+def _zero(seen: list[tuple[float, float]]) -> float:
+    """Interpolate where the value is zero, from one to three values and places."""
+    value, place = seen[0]
+    if len(seen) == 1:
+        return place + value / _USUAL_FALL
+    # Places as a function of values, by Newton's divided differences.
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(seen)]
+    zero = place - value * slopes[0]
+    if len(seen) == 3:
+        bend = (slopes[1] - slopes[0]) / (seen[2][0] - value)
+        zero += value * seen[1][0] * bend
+    return zero
 
 
 def _confirmed(
@@ -122,7 +169,6 @@ def _confirmed(
     best: float | None = None
     worst: float | None = None
     place, width = start, confirm
-    fall = min(max(fall, 0.2), 20.0)
     for attempt in range(_MAX_CONFIRMATIONS):
         place = max(place, limits[0])
         if place >= limits[1]:

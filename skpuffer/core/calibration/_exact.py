@@ -118,7 +118,10 @@ class Exact:
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
     ) -> Calibrated:
-        """Find the smallest factor of ``pair.weights``, ending on the private side.
+        """Find the smallest factor of ``pair.weights``, by close estimates.
+
+        What certifies a scale is `holds`, for the data as they are released: the
+        answer leaves room for it, and is proven itself only by that.
 
         Raises
         ------
@@ -134,7 +137,8 @@ class Exact:
         witness = MixtureWitness.of(pair)
         if law.convex:
             witness = replace(witness, bound=witness.bound.compressed())
-        return Calibrated(self.unit_scale(witness, law, budget, pair.weights), witness)
+        unit = self._unit(witness, law, budget, pair.weights, certified=False)
+        return Calibrated(unit, witness)
 
     def unit_scale(
         self,
@@ -144,6 +148,17 @@ class Exact:
         weights: FloatArray,
     ) -> float:
         """Find the smallest factor of the weights at which a certificate is found."""
+        return self._unit(witness, law, budget, weights, certified=True)
+
+    def _unit(
+        self,
+        witness: MixtureWitness,
+        law: NoiseLaw,
+        budget: Budget,
+        weights: FloatArray,
+        *,
+        certified: bool,
+    ) -> float:
         _refuse_copies(law, budget)
         mixtures, epsilon = witness.mixtures, budget.epsilon
         if mixtures is None:
@@ -169,6 +184,7 @@ class Exact:
             floor=floor,
             search=_SEARCH,
             confirm=_CONFIRM,
+            certified=certified,
         )
         return ceiling if found is None else found / factor
 

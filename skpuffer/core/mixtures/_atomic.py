@@ -50,18 +50,3 @@ class Atomic:
             return Atomic(places, self.mass)
         starts = np.flatnonzero(new)
         return Atomic(places[starts], np.add.reduceat(self.mass, starts))
-
-    def binned(self, low: float, width: float, count: int) -> FloatArray:
-        """Split each mass between its two neighbours of `count` equally spaced nodes.
-
-        Means are kept, so that smooth functions err by the square of the width.
-        """
-        place = (self.places - low) / width
-        cell = np.minimum(place.astype(np.intp), count - 2)
-        place -= cell
-        place *= self.probabilities
-        whole = np.bincount(cell, self.probabilities, minlength=count)
-        upper = np.bincount(cell, place, minlength=count)
-        whole -= upper
-        whole[1:] += upper[:-1]
-        return np.asarray(whole)

@@ -103,6 +103,8 @@ def round_off(excess: float, alpha: float, shift: float, error: float) -> float:
     (e^x − 1)² ≤ 2 max(1, e^x) h(x), Cauchy's inequality bounds the sums of |F−p| and
     |p−q| by the sum of G itself. A multiple of (α · error)² covers the second order.
     """
+    if math.isinf(excess):
+        return math.inf
     one, excess = math.exp(-shift), max(excess, 0.0)
     first = (2 * alpha - 1) * math.sqrt(2 * excess * (2 * one + excess))
     first += 2 * math.sqrt((alpha - 1) * excess * one)

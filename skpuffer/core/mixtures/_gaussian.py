@@ -18,16 +18,22 @@ from skpuffer.core.mixtures._excess import divergence, log_shift, round_off
 from skpuffer.core.mixtures._interpolated import condensed_error
 from skpuffer.core.mixtures._pair import MixturePair
 from skpuffer.core.mixtures._panel_bounds import check
-from skpuffer.core.mixtures._panels import Atoms, Panels, cells, integrate
+from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate
 from skpuffer.core.mixtures._protocol import DivergenceBound
 from skpuffer.core.prior import FloatArray
 
 _ULP = 2.0**-52
 _MAX_PANELS = 20_000
+# In units of σ: nearly all panels of half a unit pass at once where there are atoms.
+_HALF, _COARSE = 0.5, 1.0
 # Panels times the atoms that matter to them.
 _MAX_CELLS = 2_000_000
 # More atoms than this may be condensed.
 _MANY = 500
+# Nodes of a panel, and the least relative error in all, over α, that they serve.
+_ORDERS = (8, 1e-4), (12, 1e-8), (20, 0.0)
+# The part of the error that bounds may have that stand for panels.
+_NOTHING = 1e-3
 _LEFT_OUT = math.exp(-40)
 _NOWHERE = DivergenceBound(math.inf, math.inf)
 
@@ -62,24 +68,25 @@ class GaussianMixtures:
         """
         centre = 0.5 * pair.ends[0] + 0.5 * pair.ends[1]
         low, high = _range(pair, alpha, scale, centre)
-        if not high - low < 2 * _MAX_PANELS:
+        if not high - low < 2 * _COARSE * _MAX_PANELS:
             return _NOWHERE
         shift = log_shift(alpha, epsilon)
         target = (alpha - 1) * epsilon
         allowed = tolerance * target * math.exp(target - shift)
         condensed = _condense(pair, scale)
         atoms = _atoms(pair, scale, centre, condensed)
-        # More nodes where little error is allowed in all.
-        order = 12 if allowed > 1e-8 * alpha else 20
+        order = next(n for n, least in _ORDERS if tolerance * target > least * alpha)
         found = _panels(atoms, low, high, alpha, shift, allowed, order)
         if found is None:
             return _NOWHERE
-        panels, missed = found
+        panels, rest, missed = found
         totals = integrate(atoms, panels, alpha, shift, order)
         error = _round_off(pair, scale, centre, atoms, panels, condensed)
         if not (alpha * error < 1e-3 and np.isfinite(totals).all()):
             return _NOWHERE
-        missed += alpha * _LEFT_OUT * math.exp(-shift)
+        # Of bounds alone, far below the target, half is a better guess than nothing.
+        totals += rest / 2
+        missed += rest / 2 + alpha * _LEFT_OUT * math.exp(-shift)
         upper = 0.0
         for total, more in zip(totals.tolist(), missed.tolist(), strict=True):
             above = (total + more) * (1 + 1e-14)
@@ -165,23 +172,30 @@ def _panels(
     shift: float,
     allowed: float,
     order: int,
-) -> tuple[Panels, FloatArray] | None:
-    """Return panels to integrate and what is missed, or None where it is too much."""
-    count = math.ceil((high - low) / 2)
+) -> tuple[Panels, FloatArray, FloatArray] | None:
+    """Return panels to integrate, a bound for the others, and one on the error.
+
+    None where it is too much.
+    """
+    first = _HALF if high - low < _HALF * _MAX_PANELS else _COARSE
+    count = math.ceil((high - low) / (2 * first))
     half: FloatArray = np.full(count, (high - low) / (2 * count))
     middle: FloatArray = low + half * (2 * np.arange(count) + 1)
-    kept, missed, made, work = [], np.zeros(2), 0, 0
+    kept, made, work = [], 0, 0
+    rest, missed = np.zeros((2, 2))
     while len(middle):
         panels = Panels(middle, half)
         made += len(middle)
-        work += cells(atoms, panels)
+        nearby = Nearby.of(atoms, middle)
+        work += nearby.cells
         if made > _MAX_PANELS or work > _MAX_CELLS:
             return None
-        found = check(atoms, panels, alpha, shift, order)
+        found = check(atoms, panels, nearby, alpha, shift, order)
         share = allowed * 2 * half / (high - low)
-        nothing = found.whole.max(axis=1) <= share
+        nothing = found.whole.max(axis=1) <= _NOTHING * share
         fine = ~nothing & (found.error.max(axis=1) <= share)
-        missed += found.whole[nothing].sum(axis=0) + found.error[fine].sum(axis=0)
+        rest += found.whole[nothing].sum(axis=0)
+        missed += found.error[fine].sum(axis=0)
         kept.append((middle[fine], half[fine]))
         again = ~(nothing | fine)
         half = np.repeat(half[again] / 2, 2)
@@ -190,4 +204,4 @@ def _panels(
         middle[1::2] += half[1::2]
     middle, half = (np.concatenate(part) for part in zip(*kept, strict=True))
     ascending = np.argsort(middle)
-    return Panels(middle[ascending], half[ascending]), missed
+    return Panels(middle[ascending], half[ascending]), rest, missed

@@ -2,8 +2,8 @@
 
 The density at y is Σ m f(x) with f(x) = exp(−(y − x)²/2σ²), and f is smooth in x: laid
 on nodes with Lagrange weights, which may be negative, masses give every density up to
-the interpolation error of f. In two steps: cubic on 2^17 equal spacings, once for a
-pair; then Chebyshev nodes in cells of a quarter σ at most, for each scale.
+the interpolation error of f. In two steps: cubic on four nodes for each of 2^16 cells,
+once for a pair; then Chebyshev nodes in cells of a quarter σ at most, for each scale.
 
 The k-th derivative of f at distance sσ is f times a Hermite polynomial, at most
 (|s| + √k)^k in size, since He_k(s) = E (s + iZ)^k; so the errors are relative.
@@ -12,16 +12,15 @@ The k-th derivative of f at distance sσ is f times a Hermite polynomial, at mos
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from skpuffer.core.mixtures._atomic import Atomic
+from skpuffer.core.mixtures._moments import CELLS, CellMoments
 from skpuffer.core.prior import FloatArray
 
-SPACINGS = 3 * 2**16
+SPACINGS = 3 * CELLS
 _NODES = 16
 _CELL = 0.25
 _MAX_SIZE = 2**12
@@ -44,12 +43,10 @@ class EqualNodes:
     masses: FloatArray
 
     @classmethod
-    def of(cls, parts: Sequence[Atomic]) -> EqualNodes:
+    def of(cls, moments: CellMoments) -> EqualNodes:
         """Lay the masses of two one-column distributions on nodes."""
-        low = min(float(part.places[0]) for part in parts)
-        high = max(float(part.places[-1]) for part in parts)
-        spacing = (high - low) / SPACINGS
-        return cls(low, spacing, np.array([_lay(part, low, high) for part in parts]))
+        masses = np.array([_lay(table) for table in moments.table])
+        return cls(moments.low, moments.width / 3, masses)
 
     def error(self, scale: float, reach: float) -> float:
         """Bound the relative error of densities up to `reach` scales away."""
@@ -101,35 +98,14 @@ def _derivative(order: int, reach: float, width: float) -> float:
     return (far + math.sqrt(order)) ** order * math.exp(min(width * far, 700.0))
 
 
-def _lay(part: Atomic, low: float, high: float) -> FloatArray:
-    """Sum up cubic Lagrange weights on the nodes, from moments in each cell."""
-    cells = SPACINGS // 3
-    inverse = cells / (high - low)
-    edges = low + np.arange(1, cells) / inverse
-    ends = np.searchsorted(part.places, edges)
-    starts = np.concatenate([[0], ends])
-    counts = np.diff(starts, append=len(part.places))
-    # In spacings from the middle of the cell.
-    place = part.places - low
-    place *= inverse
-    place -= np.repeat(np.arange(cells) + 0.5, counts)
-    place *= 3.0
-    weighted = not (part.mass == part.mass[0]).all()
-    power = part.probabilities if weighted else np.ones(len(place))
-    filled = np.flatnonzero(counts)
-    table = np.zeros((4, cells))
-    for degree in range(4):
-        table[degree, filled] = np.add.reduceat(power, starts[filled])
-        if degree < 3:
-            power = power * place
-    if not weighted:
-        table *= float(part.probabilities[0])
-    # Lagrange polynomials at −3/2, −1/2, 1/2, 3/2, by powers.
-    vander = np.vander([-1.5, -0.5, 0.5, 1.5], increasing=True)
+def _lay(table: FloatArray) -> FloatArray:
+    """Sum up cubic Lagrange weights on the nodes, from the moments of each cell."""
+    # Lagrange polynomials by powers.
+    vander = np.vander(np.array([-3, -1, 1, 3]) / 6, increasing=True)
     at_nodes = np.linalg.inv(vander).T @ table
     laid = np.zeros(SPACINGS + 1)
     for k in range(4):
-        laid[k : k + 3 * cells : 3] += at_nodes[k]
+        laid[k : k + 3 * CELLS : 3] += at_nodes[k]
     return laid
 
 

@@ -5,7 +5,8 @@ on a cell of width Δ the vector (p, q) is a combination of its two ends with we
 sinh(Δ−s)/sinh Δ and sinh(s)/sinh Δ. G = F − αp + (α−1)q is sublinear. Hence
 ∫G ≤ (G_left + G_right) tanh(Δ/2) for every cell, however wide, and the tails are
 exact, since the densities are proportional there. Where the bound is not tight enough
-cells are cut, and the densities at the new nodes follow from the ends alone.
+cells are cut, and the densities at the new nodes follow from the ends alone. Very many
+atoms are laid on the ends of cells that hold several.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from skpuffer.core.mixtures._ends import Ends
 from skpuffer.core.mixtures._excess import (
     both_excesses,
     divergence,
     log_shift,
     round_off,
 )
+from skpuffer.core.mixtures._moments import CELLS
 from skpuffer.core.mixtures._pair import MixturePair
 from skpuffer.core.mixtures._protocol import DivergenceBound
 from skpuffer.core.mixtures._recurrence import half_densities
@@ -31,10 +34,13 @@ _ULP = 2.0**-52
 _LEAST = 1e-280
 _MAX_NODES = 2**18
 _PIECE = 2**14
-# With more atoms and less tolerance than this, only an estimate is given.
-_MANY, _ROUGH = 2**17, 1e-5
+# More atoms than this are laid on fewer nodes.
+_MANY = 2 * CELLS
+# A tolerance for which an estimate is enough.
+_ROUGH = 1e-5
 _MAX_ROUNDS = 16
-_MAX_PARTS = 12
+_MAX_PARTS = 32
+_NOWHERE = DivergenceBound(math.inf, math.inf)
 
 
 class LaplaceMixtures:
@@ -65,45 +71,81 @@ class LaplaceMixtures:
         >>> round(found.upper, 4)
         0.6191
         """
-        nowhere = DivergenceBound(math.inf, math.inf)
-        atoms, masses = pair.atoms, pair.probabilities
-        estimate_only = tolerance > _ROUGH and pair.size > _MANY
-        if estimate_only:
-            atoms, masses = pair.binned
-        p, q, error = half_densities(atoms, scale, masses)
+        wanted = alpha, scale, epsilon, tolerance
+        if pair.size > _MANY:
+            ends = Ends.of(pair.cell_moments, scale)
+            found = None if ends is None else _from_ends(ends, *wanted)
+            if found is not None:
+                return found
+        p, q, error = half_densities(pair.atoms, scale, pair.probabilities)
         if not min(p.min(), q.min()) > _LEAST:
-            return nowhere
+            return _NOWHERE
         log_p, log_q = np.log(p), np.log(q)
         if math.isinf(alpha):
             # log(p/q) is monotone between atoms and constant beyond them.
             top = float(np.abs(log_p - log_q).max())
             return DivergenceBound(top, top + 2 * error + 2e3 * _ULP)
-        # Cutting adds a few roundings of logarithms of a thousand or so.
-        error += (2e4 + len(atoms)) * _ULP
-        if alpha * error > 1e-3:
-            return nowhere
-        shift = log_shift(alpha, epsilon)
-        target = (alpha - 1) * epsilon
-        # What an excess of e^L − 1 may be off for a relative error in L.
-        allowed = tolerance * target * math.exp(target - shift)
-        log_p -= math.log(2) + shift
-        log_q -= math.log(2) + shift
-        flat = math.sqrt(0.8 * tolerance * target / (alpha * (alpha - 1)))
-        gaps = np.diff(atoms) / scale
-        parts = _integrals(gaps, log_p, log_q, alpha, allowed, flat)
-        bounds = []
-        for estimate, upper in parts:
-            upper += round_off(upper, alpha, shift, error)
-            bounds.append(
-                DivergenceBound(
-                    divergence(max(estimate, 0.0), alpha, shift),
-                    divergence(upper, alpha, shift) * (1 + 8 * _ULP),
-                )
-            )
-        return DivergenceBound(
-            max(bound.estimate for bound in bounds),
-            math.inf if estimate_only else max(bound.upper for bound in bounds),
-        )
+        gaps = np.diff(pair.atoms) / scale
+        found = _integrated(gaps, log_p, log_q, error, None, alpha, epsilon, tolerance)
+        return _NOWHERE if found is None else found
+
+
+def _from_ends(
+    ends: Ends, alpha: float, scale: float, epsilon: float, tolerance: float
+) -> DivergenceBound | None:
+    """Bound the divergence from cells, or None where the atoms themselves are needed."""
+    p, q, error = half_densities(ends.places, scale, ends.masses)
+    if not min(p.min(), q.min()) > _LEAST:
+        return None
+    log_p, log_q = np.log(p), np.log(q)
+    if math.isinf(alpha):
+        # Good for an estimate alone.
+        top = float(np.abs(log_p - log_q).max())
+        return DivergenceBound(top, math.inf) if tolerance > _ROUGH else None
+    gaps = np.full(len(p) - 1, 2 * ends.half)
+    error += ends.error
+    return _integrated(gaps, log_p, log_q, error, ends, alpha, epsilon, tolerance)
+
+
+def _integrated(
+    gaps: FloatArray,
+    log_p: FloatArray,
+    log_q: FloatArray,
+    error: float,
+    ends: Ends | None,
+    alpha: float,
+    epsilon: float,
+    tolerance: float,
+) -> DivergenceBound | None:
+    """Turn densities at nodes into a bound, or None where nothing good comes of it.
+
+    Log densities are those of half the mixtures, known to a relative `error`.
+    """
+    # Cutting adds a few roundings of logarithms of a thousand or so.
+    error += (2e4 + len(log_p)) * _ULP
+    if alpha * error > 1e-3:
+        return None
+    shift = log_shift(alpha, epsilon)
+    target = (alpha - 1) * epsilon
+    # What an excess of e^L − 1 may be off for a relative error in L.
+    allowed = tolerance * target * math.exp(target - shift)
+    missing = [(0.0, 0.0)] * 2
+    if ends is not None:
+        missing = ends.missing(log_p - log_q, alpha, shift)
+        if not max(above - below for below, above in missing) <= allowed:
+            return None
+    log_p = log_p - (math.log(2) + shift)
+    log_q = log_q - (math.log(2) + shift)
+    flat = math.sqrt(0.8 * tolerance * target / (alpha * (alpha - 1)))
+    parts = _integrals(gaps, log_p, log_q, alpha, allowed, flat)
+    estimates, uppers = [], []
+    for (lower, upper), (below, above) in zip(parts, missing, strict=True):
+        estimate = (2 * (lower + below) + upper + above) / 3
+        estimates.append(divergence(max(estimate, 0.0), alpha, shift))
+        upper += above
+        upper += round_off(upper, alpha, shift, error)
+        uppers.append(divergence(upper, alpha, shift) * (1 + 8 * _ULP))
+    return DivergenceBound(max(estimates), max(uppers))
 
 
 def _upper_sums(
@@ -124,7 +166,10 @@ def _upper_sums(
     for start in range(0, len(node), _PIECE):
         piece = slice(start, start + _PIECE)
         for side, excess in enumerate(both_excesses(log_p[piece], log_q[piece], alpha)):
-            sums[side] += float((excess * node[piece]).sum())
+            with np.errstate(invalid="ignore"):
+                sums[side] += float((excess * node[piece]).sum())
+    # Infinite times nothing: not known.
+    sums[np.isnan(sums)] = math.inf
     return sums.tolist()
 
 
@@ -151,7 +196,7 @@ def _integrals(
     allowed: float,
     flat_change: float,
 ) -> list[tuple[float, float]]:
-    """Return (estimate, upper bound) of ∫G for both directions.
+    """Return lower and upper bounds of ∫G for both directions.
 
     Cells on which log(p/q) changes by less than `flat_change` are never cut.
     """
@@ -169,10 +214,7 @@ def _integrals(
         for side, (lower, upper) in enumerate(_cut(cells, alpha, allowed)):
             lowers[side] += lower
             uppers[side] += upper
-    return [
-        ((2 * lower + upper) / 3, upper)
-        for lower, upper in zip(lowers, uppers, strict=True)
-    ]
+    return list(zip(lowers, uppers, strict=True))
 
 
 def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float]]:
@@ -182,14 +224,13 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
     nodes, rounds = 0, 0
     while True:
         below, above = _cell_bounds(cells, alpha)
-        if not np.isfinite(above).all():
-            # Beyond the floats: nothing is shown.
-            return [(math.inf, math.inf)] * 2
-        gap = np.maximum((above - below).max(axis=0), 0.0)
+        with np.errstate(invalid="ignore"):
+            gap = np.maximum((above - below).max(axis=0), 0.0)
         total = float(gap.sum())
         parts = _how_many(gap, total, left)
         nodes, rounds = nodes + int(parts.sum()), rounds + 1
-        if total <= left or rounds > _MAX_ROUNDS or nodes > _MAX_NODES:
+        # What is infinite or not a number does not improve.
+        if not left < total < math.inf or rounds > _MAX_ROUNDS or nodes > _MAX_NODES:
             lower += below.sum(axis=1)
             upper += above.sum(axis=1)
             return list(zip(lower.tolist(), upper.tolist(), strict=True))
@@ -202,11 +243,12 @@ def _cut(cells: _Cells, alpha: float, allowed: float) -> list[tuple[float, float
 
 def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
     """Return in how many parts to cut each cell, given its gap between the bounds."""
-    if not total > allowed:
+    if not allowed < total < math.inf:
         return np.ones(len(gap), dtype=np.intp)
     # m parts leave 1/m² of a cell's gap; equal shares a part are the cheapest.
     root = np.cbrt(gap)
-    root *= math.sqrt(float(root.sum()) / allowed)
+    # Aimed a little too low, for a round less.
+    root *= math.sqrt(float(root.sum()) / (0.7 * allowed))
     parts: IntArray = np.ceil(np.clip(root, 1, _MAX_PARTS)).astype(np.intp)
     return parts
 
@@ -214,12 +256,12 @@ def _how_many(gap: FloatArray, total: float, allowed: float) -> IntArray:
 def _cell_bounds(cells: _Cells, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds of ∫G on each cell, shape (2, cells)."""
     weight = np.tanh(cells.width / 2)
-    ends = [both_excesses(*end, alpha) for end in (cells.left, cells.right)]
-    upper = np.array([ends[0][side] + ends[1][side] for side in (0, 1)]) * weight
     # At the midpoint (p, q) is the sum of the ends over 2 cosh(Δ/2).
-    middle = [np.logaddexp(a, b) for a, b in zip(cells.left, cells.right, strict=True)]
-    lower = np.array(both_excesses(middle[0], middle[1], alpha)) * weight
-    return lower, upper
+    ends = zip(cells.left, cells.right, strict=True)
+    logs = [np.concatenate([a, b, np.logaddexp(a, b)]) for a, b in ends]
+    excesses = np.array(both_excesses(logs[0], logs[1], alpha)).reshape(2, 3, -1)
+    excesses *= weight
+    return excesses[:, 2], excesses[:, 0] + excesses[:, 1]
 
 
 def _parts(cells: _Cells, parts: IntArray) -> _Cells:

@@ -15,12 +15,12 @@ from skpuffer.core.coupling import Coupling
 from skpuffer.core.mixtures._atomic import Atomic
 from skpuffer.core.mixtures._excess import both_excesses, divergence, round_off
 from skpuffer.core.mixtures._interpolated import EqualNodes
+from skpuffer.core.mixtures._moments import CellMoments
 from skpuffer.core.prior import FloatArray
 
 # Smaller probabilities would come too near the end of the floats.
 _LEAST = 1e-200
 _GROUPS = 4096
-_BINS = 2**15
 # Beyond so many atoms the smallest gap is not looked for.
 _MANY = 100_000
 _ULP = 2.0**-52
@@ -170,20 +170,14 @@ class MixturePair:
         return atoms, spread[0], spread[1]
 
     @cached_property
-    def equal_nodes(self) -> EqualNodes:
-        """Both on equally spaced nodes, to all digits for smooth functions."""
-        return EqualNodes.of((self.first, self.second))
+    def cell_moments(self) -> CellMoments:
+        """Both by moments in equal cells."""
+        return CellMoments.of((self.first, self.second))
 
     @cached_property
-    def binned(self) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """Both on few equally spaced nodes, for estimates: places, probabilities."""
-        low, high = self.ends
-        width = (high - low) / _BINS
-        nodes = np.linspace(low, high, _BINS + 1)
-        return nodes, (
-            self.first.binned(low, width, _BINS + 1),
-            self.second.binned(low, width, _BINS + 1),
-        )
+    def equal_nodes(self) -> EqualNodes:
+        """Both on equally spaced nodes, to all digits for smooth functions."""
+        return EqualNodes.of(self.cell_moments)
 
     def divergence(self, alpha: float) -> float:
         """Bound the divergence of the atoms themselves, without any noise.

@@ -25,6 +25,7 @@ from skpuffer.core.mixtures._panels import (
     LOG_ROOT,
     NEGLIGIBLE,
     Atoms,
+    Nearby,
     Panels,
     Window,
     windows,
@@ -68,13 +69,18 @@ class _Points(NamedTuple):
 
 
 def check(
-    atoms: Atoms, panels: Panels, alpha: float, shift: float, order: int
+    atoms: Atoms,
+    panels: Panels,
+    nearby: Nearby,
+    alpha: float,
+    shift: float,
+    order: int,
 ) -> Checked:
     """Bound error and value of panels."""
     error, whole = np.full((2, len(panels.middle), 2), np.inf)
     factor = 4.1 * _RHO ** (-2 * order) / (1 - _RHO**-2)
     with np.errstate(all="ignore"):
-        for window in windows(atoms, panels):
+        for window in windows(atoms, panels, nearby):
             points, damping = _moments(window)
             rows = window.rows
             error[rows], whole[rows] = _bounds(
@@ -149,7 +155,7 @@ def _bounds(
 
     def highest(constant: FloatArray, slope: FloatArray) -> FloatArray:
         """Maximise e^{base + constant + slope t − away t − t²/2} over the ellipse."""
-        best = np.clip(slope - away, -reach, reach)
+        best = np.minimum(np.maximum(slope - away, -reach), reach)
         return np.asarray(np.exp(base + constant + best * (slope - away - 0.5 * best)))
 
     # Columns: the mixture whose power is α; reversed, the other one.

@@ -76,32 +76,48 @@ class Window(NamedTuple):
     weight: FloatArray
 
 
-def cells(atoms: Atoms, panels: Panels) -> int:
-    """Return how many atoms matter to the panels, in all."""
-    _, low, high = _limits(atoms, panels.middle)
-    return int((high - low).sum())
+class Nearby(NamedTuple):
+    """What matters to points, shape (r,) each.
+
+    Attributes
+    ----------
+    nearest : ndarray
+        The nearest atom of each.
+    low, high : ndarray
+        The range of the atoms that matter.
+    """
+
+    nearest: FloatArray
+    low: IntArray
+    high: IntArray
+
+    @classmethod
+    def of(cls, atoms: Atoms, points: FloatArray) -> Nearby:
+        """Look for the atoms near ascending points."""
+        places = atoms.places
+        after = np.minimum(np.maximum(places.searchsorted(points), 1), len(places) - 1)
+        left, right = places[after - 1], places[after]
+        nearest = np.where(points - left <= right - points, left, right)
+        away = points - nearest
+        reach = np.sqrt(away * away + 2 * NEGLIGIBLE)
+        # Made to ascend, so that the ends of a run are those of its first and last.
+        from_ = np.minimum.accumulate((points - reach)[::-1])[::-1]
+        to = np.maximum.accumulate(points + reach)
+        return cls(
+            nearest, places.searchsorted(from_), places.searchsorted(to, side="right")
+        )
+
+    @property
+    def cells(self) -> int:
+        """How many atoms matter, in all."""
+        return int((self.high - self.low).sum())
 
 
-def _limits(atoms: Atoms, middle: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the nearest atom of each point, and the range of those that matter."""
-    places = atoms.places
-    after = np.clip(np.searchsorted(places, middle), 1, max(len(places) - 1, 1))
-    left, right = places[after - 1], places[np.minimum(after, len(places) - 1)]
-    nearest = np.where(middle - left <= right - middle, left, right)
-    reach = np.sqrt(np.square(middle - nearest) + 2 * NEGLIGIBLE)
-    # Made to ascend, so that the ends of a run are those of its first and last point.
-    from_ = np.minimum.accumulate((middle - reach)[::-1])[::-1]
-    to = np.maximum.accumulate(middle + reach)
-    low: IntArray = np.searchsorted(places, from_)
-    high: IntArray = np.searchsorted(places, to, side="right")
-    return nearest, low, high
-
-
-def windows(atoms: Atoms, panels: Panels) -> Iterator[Window]:
+def windows(atoms: Atoms, panels: Panels, nearby: Nearby) -> Iterator[Window]:
     """Go through the panels, a few at a time."""
     middle, half = panels
     places = atoms.places
-    nearest, low, high = _limits(atoms, middle)
+    nearest, low, high = nearby.nearest, nearby.low.tolist(), nearby.high.tolist()
     start = 0
     while start < len(middle):
         stop = start + 1
@@ -119,7 +135,7 @@ def windows(atoms: Atoms, panels: Panels) -> Iterator[Window]:
         weight *= distance
         weight *= -0.5
         np.exp(weight, out=weight)
-        distance[weight == 0] = 0.0
+        distance *= weight > 0
         masses = atoms.masses[:, low[start] : high[stop - 1]]
         yield Window(
             rows,
@@ -150,14 +166,16 @@ def integrate(
     """
     total = np.zeros(2)
     nodes, weights = legendre(order)
-    for window in windows(atoms, panels):
+    for window in windows(atoms, panels, Nearby.of(atoms, panels.middle)):
         moves = window.half[:, np.newaxis] * nodes
         mass = np.empty((2, *moves.shape))
         for node in range(order // 2):
-            tilt = np.exp(moves[:, node, np.newaxis] * window.distance)
+            tilt = moves[:, node, np.newaxis] * window.distance
+            np.exp(tilt, out=tilt)
             mass[:, :, node] = window.masses @ (window.weight * tilt).T
             # The mirrored node.
-            mass[:, :, -1 - node] = window.masses @ (window.weight / tilt).T
+            np.divide(window.weight, tilt, out=tilt)
+            mass[:, :, -1 - node] = window.masses @ tilt.T
         if not mass.min() > LEAST:
             return np.full(2, np.inf)
         away = (window.middle - window.nearest)[:, np.newaxis] + moves
