@@ -22,7 +22,7 @@ LAYERS = [
     {"core.grid", "core.plans", "core.conversions", "_text"},
     {"core.sampling", "core.prior"},
     {"core.laws", "core.coupling", "core.crossing"},
-    {"core.second_moments", "core.features", "core.concentration"},
+    {"core.second_moments", "core.features", "core.concentration", "core.betting"},
     {"core.mixtures", "core.gram"},
     {"core.calibration", "core.stop_loss"},
     {"core.bands", "core.gaussian_model"},
