@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
+from skpuffer.core.low_rank import low_rank_features
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.second_moments import (
     FeatureMoments,
@@ -96,7 +97,11 @@ def gram_divergence(
             f"Gram blocks of shapes {k_pp.shape}, {k_qq.shape} and {k_qp.shape} do not "
             "fit: (n_p, n_p), (n_q, n_q) and (n_q, n_p) are needed"
         )
-    return _divergences(GramMoments.from_blocks(k_pp, k_qq, k_qp), orders, levels)
+    features = low_rank_features(k_pp, k_qq, k_qp)
+    if features is None:
+        return _divergences(GramMoments.from_blocks(k_pp, k_qq, k_qp), orders, levels)
+    s_p, s_q = (rows @ rows.T / rows.shape[1] for rows in features)
+    return _divergences(FeatureMoments.from_moments(s_p, s_q), orders, levels)
 
 
 def moment_divergence(

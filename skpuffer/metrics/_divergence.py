@@ -156,8 +156,7 @@ def kernel_renyi_divergence(
         found = _from_gram(kernel, X, Y, alphas, regs)
     else:
         features = _features(approx, kernel, X, Y, n_components, seed)
-        moments = (moment_sum(features, rows) / len(rows) for rows in (X, Y))
-        found = moment_divergence(*moments, alphas=alphas, regs=regs)
+        found = _from_features(features, X, Y, alphas, regs)
     return shaped(found, shape)
 
 
@@ -208,6 +207,22 @@ def _from_gram(
     return gram_divergence(*blocks, alphas=alphas, regs=regs)
 
 
+def _from_features(
+    features: Features,
+    X: FloatArray,
+    Y: FloatArray,
+    alphas: FloatArray,
+    regs: FloatArray,
+) -> FloatArray:
+    if features.n_features > max(len(X), len(Y)):
+        # The smaller problem of the two, with the same answer.
+        left, right = features.transform(X), features.transform(Y)
+        blocks = left @ left.T, right @ right.T, right @ left.T
+        return gram_divergence(*blocks, alphas=alphas, regs=regs)
+    moments = (moment_sum(features, rows) / len(rows) for rows in (X, Y))
+    return moment_divergence(*moments, alphas=alphas, regs=regs)
+
+
 def _refuse_non_finite(block: FloatArray) -> None:
     bad = int((~np.isfinite(block)).sum())
     if bad:
@@ -232,7 +247,9 @@ def _features(
             str(kernel.metric), gamma, X.shape[1], n_components, rng
         )
     for rows, name in ((X, "X"), (Y, "Y")):
-        check_diagonal(kernel.diagonal(rows), name, unit=False)
+        diagonal = kernel.diagonal(rows)
+        _refuse_non_finite(diagonal)
+        check_diagonal(diagonal, name, unit=False)
     total = len(X) + len(Y)
     chosen = np.sort(rng.choice(total, min(n_components, total), replace=False))
     landmarks = np.concatenate(

@@ -248,7 +248,7 @@ def check_diagonal(diagonal: FloatArray, name: str, *, unit: bool) -> None:
         )
     if high <= 0:
         raise ParameterError(
-            f"k(x, x) is {high:.6g} in every row of {name}: nothing can be compared"
+            f"k(x, x) is not positive in any row of {name}: nothing can be compared"
         )
 
 

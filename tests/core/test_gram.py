@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
+from skpuffer.core import gram
 from skpuffer.core.gram import check_grid, gram_divergence, moment_divergence
+from skpuffer.core.second_moments import GramMoments
 
 ORDERS = [1.0, 1.5, 2.0, 6.0, 12.0, 50.0, math.inf]
 REGS = [1e-6, 1e-4, 1e-2, 1.0]
@@ -27,9 +29,20 @@ def by_gram(first, second, alphas, regs):
     )
 
 
+def by_blocks(first, second, alphas, regs):
+    """As `by_gram`, whatever the rank."""
+    blocks = first @ first.T, second @ second.T, second @ first.T
+    return gram._divergences(
+        GramMoments.from_blocks(*blocks), *check_grid(alphas, regs)
+    )
+
+
 def by_moments(first, second, alphas, regs):
     moments = (rows.T @ rows / len(rows) for rows in (first, second))
     return moment_divergence(*moments, alphas=alphas, regs=regs)
+
+
+ROADS = pytest.mark.parametrize("road", [by_gram, by_blocks, by_moments])
 
 
 def exactly(first, second, alpha, reg, digits=50):
@@ -78,13 +91,13 @@ def test_it_is_the_definition_in_fifty_digits(n_p, n_q, width):
     rng = np.random.default_rng(n_p)
     first, second = unit_rows(rng, n_p, width), unit_rows(rng, n_q, width, 1e-3)
     expected = [[exactly(first, second, a, reg) for reg in REGS] for a in ORDERS]
-    for road in (by_gram, by_moments):
+    for road in (by_gram, by_blocks, by_moments):
         found = road(first, second, ORDERS, REGS)
         assert found.shape == (7, 4)
         assert np.abs(found - expected).max() < 1e-10
 
 
-@pytest.mark.parametrize("road", [by_gram, by_moments])
+@ROADS
 def test_it_is_the_definition_by_matrix_powers(road):
     rng = np.random.default_rng(5)
     first, second = unit_rows(rng, 90, 10), unit_rows(rng, 70, 10, 0.1)
@@ -94,7 +107,7 @@ def test_it_is_the_definition_by_matrix_powers(road):
             assert found == pytest.approx(densely(first, second, alpha, reg), abs=1e-10)
 
 
-@pytest.mark.parametrize("road", [by_gram, by_moments])
+@ROADS
 @pytest.mark.parametrize("alpha", [0.5, 0.75, 0.95, 1.05, 1.2, 3.0, 4.0])
 def test_other_orders(alpha, road):
     rng = np.random.default_rng(6)
@@ -113,7 +126,7 @@ def test_small_eigenvalues_count_below_order_one():
     assert np.abs(found - expected).max() < 30 * 2e-8
 
 
-@pytest.mark.parametrize("road", [by_gram, by_moments])
+@ROADS
 def test_limits_at_one_and_at_infinity(road):
     rng = np.random.default_rng(8)
     first, second = unit_rows(rng, 12, 6), unit_rows(rng, 15, 6)
@@ -143,7 +156,8 @@ def test_monotone_in_order_and_regularisation():
     @given(SEEDS)
     def run(seed):
         alphas = [0.6, 0.9, 1.0, 1.001, 1.1, 1.5, 2.0, 2.5, 3.0, 4.0, 12.0, math.inf]
-        found = by_gram(*samples(seed), alphas, [1e-3, 1e-2, 0.1, 1.0, 10.0])
+        road = (by_gram, by_blocks)[seed % 2]
+        found = road(*samples(seed), alphas, [1e-3, 1e-2, 0.1, 1.0, 10.0])
         assert (np.diff(found[2:], axis=0) >= -1e-10).all()
         assert (np.diff(found[:3], axis=0) >= -1e-6).all()  # Rounding counts there.
         assert (np.diff(found, axis=1) <= 1e-10).all()
@@ -352,8 +366,10 @@ def test_large_orders_and_small_regularisations_stay_finite():
 
 def test_nothing_in_common_with_features_is_minus_infinity():
     zero, one = np.zeros((2, 1)), np.ones((3, 1))
-    assert (by_gram(zero, one, [1.5, 2.0, math.inf], [0.1]) == -math.inf).all()
-    assert (by_moments(zero, one, [1.5, 2.0, math.inf], [0.1]) == -math.inf).all()
+    for road in (by_gram, by_blocks, by_moments):
+        for other in (one, zero):
+            found = road(zero, other, [1.5, 2.0, math.inf], [0.1])
+            assert (found == -math.inf).all()
 
 
 def test_inputs_are_left_alone():
