@@ -14,6 +14,7 @@ from skpuffer._validation._sample import (
     read_sample,
     within_bounds,
 )
+from skpuffer._validation._tables import read_table, read_tables
 
 __all__ = [
     "Dropped",
@@ -23,5 +24,7 @@ __all__ = [
     "read_again",
     "read_rows",
     "read_sample",
+    "read_table",
+    "read_tables",
     "within_bounds",
 ]

@@ -1,14 +1,12 @@
-"""What the metrics are given: orders, regularisations, samples and Gram matrices."""
+"""What the metrics are given beside samples: orders, regularisations, Gram matrices."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from sklearn.utils.validation import check_array
 
-from skpuffer._text import listed
+from skpuffer._validation import read_table
 from skpuffer.core.gram import check_grid
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
@@ -50,93 +48,6 @@ def shaped(found: FloatArray, shape: tuple[int, ...]) -> Any:
     return found.reshape(shape) if shape else float(found[0, 0])
 
 
-def read_samples(X: Any, Y: Any) -> tuple[FloatArray, FloatArray]:
-    """Return two samples as float64 arrays with the same columns.
-
-    Raises
-    ------
-    ValueError, TypeError
-        A sample is not numeric, is not finite or not a table, or the columns differ.
-    """
-    left, right = read_rows(X, "X"), read_rows(Y, "Y")
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both samples "
-            "must have the same columns"
-        )
-    names = column_names(X), column_names(Y)
-    if names[0] and names[1] and names[0] != names[1]:
-        only = [str(name) for name in names[0] if name not in names[1]]
-        detail = f" ({listed(only)} only in X)" if only else ", in another order"
-        raise ValueError(
-            f"X and Y do not have the same columns{detail}: select them alike, "
-            "Y[X.columns]"
-        )
-    return left, right
-
-
-def read_rows(X: Any, name: str) -> FloatArray:
-    """Return one sample as a float64 array.
-
-    Raises
-    ------
-    ValueError, TypeError
-        It is not numeric, not finite or not a table.
-    """
-    if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
-    wrapped = nw.from_native(X, pass_through=True)
-    if isinstance(wrapped, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
-    if isinstance(wrapped, nw.DataFrame):
-        _refuse_other_columns(wrapped, name)
-    array = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    if isinstance(array, np.ndarray) and not _is_numeric(array):
-        raise ValueError(
-            f"{name} is an array of {array.dtype} that does not hold numbers: encode "
-            "or leave out what is not numeric"
-        )
-    values: FloatArray = check_array(
-        X, dtype=np.float64, ensure_all_finite=False, input_name=name
-    )
-    _refuse_non_finite(values, name, column_names(X))
-    return values
-
-
-def column_names(X: Any) -> list[Any]:
-    """Return the column names of a frame, and none of anything else."""
-    wrapped = nw.from_native(X, eager_only=True, pass_through=True)
-    return list(X.columns) if isinstance(wrapped, nw.DataFrame) else []
-
-
-def _refuse_other_columns(frame: nw.DataFrame[Any], name: str) -> None:
-    for column, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(
-                f"column {column!r} of {name} holds {dtype}, and a kernel compares "
-                "numbers: encode it, or leave it out"
-            )
-
-
-def _is_numeric(array: np.ndarray) -> bool:
-    if array.dtype == object:
-        return not any(isinstance(value, (str, bytes)) for value in array.flat)
-    return array.dtype.kind in "biufc"
-
-
-def _refuse_non_finite(values: FloatArray, name: str, columns: list[Any]) -> None:
-    if np.isfinite(values).all():
-        return
-    for kind, found in (("missing (NaN)", np.isnan), ("infinite", np.isinf)):
-        counts = found(values).sum(axis=0)
-        for place in np.flatnonzero(counts):
-            column = repr(columns[place]) if columns else place
-            raise ValueError(
-                f"column {column} of {name} is {kind} in {counts[place]} of "
-                f"{len(values)} rows: impute or drop them first"
-            )
-
-
 def read_gram(X: Any, Y: Any, K_yx: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return precomputed Gram blocks as float64 arrays whose shapes fit.
 
@@ -152,7 +63,7 @@ def read_gram(X: Any, Y: Any, K_yx: Any) -> tuple[FloatArray, FloatArray, FloatA
             "metric='precomputed' takes X=k(X, X), Y=k(Y, Y) and K_yx=k(Y, X), and "
             "K_yx is missing"
         )
-    blocks = read_rows(X, "X"), read_rows(Y, "Y"), read_rows(K_yx, "K_yx")
+    blocks = read_table(X, "X"), read_table(Y, "Y"), read_table(K_yx, "K_yx")
     for block, name in zip(blocks[:2], "XY", strict=True):
         if block.shape[0] != block.shape[1]:
             raise ValueError(

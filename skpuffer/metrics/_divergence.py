@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer._parameters import boolean, integer
+from skpuffer._validation import read_tables
 from skpuffer.core.features import (
     Features,
     FourierFeatures,
@@ -16,7 +17,7 @@ from skpuffer.core.features import (
 from skpuffer.core.gram import gram_divergence, moment_divergence
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
-from skpuffer.metrics._checks import read_gram, read_grid, read_samples, shaped
+from skpuffer.metrics._checks import read_gram, read_grid, shaped
 from skpuffer.metrics._kernels import (
     STATIONARY,
     Kernel,
@@ -144,7 +145,7 @@ def kernel_renyi_divergence(
         return shaped(gram_divergence(*blocks, alphas=alphas, regs=regs), shape)
     if K_yx is not None:
         raise ParameterError("K_yx goes with metric='precomputed': leave it out")
-    X, Y = read_samples(X, Y)
+    X, Y = read_tables(X, Y)
     if metric in STATIONARY:
         # The kernel is the same, and inner products of large numbers lose digits.
         X, Y = centred(X, Y)

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from skpuffer._parameters import integer, number
+from skpuffer._validation import read_tables
 from skpuffer.core.features import median_distance
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
-from skpuffer.metrics._checks import read_samples
 
 Metric = str | Callable[..., float]
 
@@ -108,14 +108,14 @@ def check_gamma(metric: Any, gamma: Any) -> float | None:
     """
     if gamma is None:
         return None
-    gamma = number("gamma", gamma, above=0.0)
+    width: float = number("gamma", gamma, above=0.0)
     if metric not in _WITH_GAMMA:
         shown = "a callable" if callable(metric) else repr(metric)
         raise ParameterError(
-            f"gamma={gamma!r} has no meaning for metric={shown}: leave it out; "
+            f"gamma={width!r} has no meaning for metric={shown}: leave it out; "
             f"{', '.join(_WITH_GAMMA)} have one"
         )
-    return gamma
+    return width
 
 
 def median_gamma(
@@ -159,7 +159,7 @@ def median_gamma(
             f"metric={metric!r} has no width to choose: {' and '.join(STATIONARY)} do"
         )
     seed = seed_of(random_state)
-    return gamma_of(np.concatenate(centred(*read_samples(X, Y))), metric, seed)
+    return gamma_of(np.concatenate(centred(*read_tables(X, Y))), metric, seed)
 
 
 def centred(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:

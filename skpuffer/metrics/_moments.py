@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from skpuffer._parameters import choice, integer, number
+from skpuffer._validation import read_table
 from skpuffer.core.features import FourierFeatures, moment_sum
 from skpuffer.core.gram import moment_divergence
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
-from skpuffer.metrics._checks import read_grid, read_rows, shaped
+from skpuffer.metrics._checks import read_grid, shaped
 from skpuffer.metrics._kernels import STATIONARY
 
 
@@ -103,7 +104,7 @@ class KernelMoments:
         ValueError, TypeError
             The batch is not a finite numeric table with as many columns as the first.
         """
-        rows = read_rows(X, "X")
+        rows = read_table(X, "X")
         features = self._features
         if features is None:
             features = FourierFeatures.draw(
@@ -211,11 +212,12 @@ class KernelMoments:
             )
             if mine != theirs
         ]
-        if self._features is not None and other._features is not None:
-            mine, theirs = (x._features.frequencies for x in (self, other))
-            if len(mine) != len(theirs):
-                differing.append(f"columns: {len(mine)} and {len(theirs)}")
-            elif not differing and not np.array_equal(mine, theirs):
+        one, two = self._features, other._features
+        if one is not None and two is not None:
+            if len(one.frequencies) != len(two.frequencies):
+                columns = len(one.frequencies), len(two.frequencies)
+                differing.append(f"columns: {columns[0]} and {columns[1]}")
+            elif not differing and not np.array_equal(one.frequencies, two.frequencies):
                 differing.append("frequencies, of another version of numpy")
         if differing:
             raise ParameterError(
