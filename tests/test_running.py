@@ -227,7 +227,7 @@ def test_too_few_samples_are_no_zero():
     audit = RunningAudit(0.5, **SMALL).partial_fit(X[:40], Y[:40])
     assert math.isnan(audit.bound_)
     assert audit.verdict_ == "too few samples"
-    assert "40 pairs, of which 0 were bet on" in audit.reason_
+    assert "40 pairs, 0 of them bet on" in audit.reason_
     # Five pairs can at best double a fortune five times: 20 is reached, 40 is not.
     audit.partial_fit(X[40:], Y[40:])
     assert math.isnan(audit.bound_)
@@ -326,8 +326,12 @@ def test_audits_of_other_claims_are_not_merged(change):
     other = RunningAudit(**{"epsilon": 0.5, **SMALL, **change})
     with pytest.raises(NotFittedError):
         first.merge(other)
-    with pytest.raises(ParameterError, match="agree"):
+    name = next(iter(change))
+    with pytest.raises(ParameterError, match=f"agree in {name}, and have"):
         first.merge(other.partial_fit(*shifted(26, 50)))
+    grid = RunningAudit(0.5, epsilons=[2.0], **SMALL).partial_fit(*shifted(26, 50))
+    with pytest.raises(ParameterError, match="agree in epsilons"):
+        first.merge(grid)
     with pytest.raises(ParameterError, match="twice"):
         first.merge(first)
     with pytest.raises(ParameterError, match="3 columns"):
@@ -370,6 +374,11 @@ def test_frames_are_read_by_name():
     audit = RunningAudit(0.5, **SMALL).partial_fit(X, Y)
     with pytest.raises(ValueError, match="same columns"):
         audit.partial_fit(X, Y[["b", "a"]])
+    with pytest.raises(ValueError, match="b, a, and had a, b before"):
+        audit.partial_fit(X[["b", "a"]], Y[["b", "a"]])
+    # An array has no names to compare; a new fit forgets them.
+    audit.partial_fit(X.to_numpy(), Y.to_numpy()).partial_fit(X, Y)
+    audit.fit(X[["b", "a"]], Y[["b", "a"]])
 
 
 @pytest.mark.parametrize(
@@ -406,6 +415,6 @@ def test_nothing_changes_while_an_audit_runs():
         audit.set_params(epsilon=0.4).partial_fit(X, Y)
     audit.set_params(epsilon=0.5)
     for x, y in ((X[:, :1], Y[:, :1]), (X, np.where(Y > 0, Y, np.nan))):
-        with pytest.raises(ValueError, match=r"column|NaN"):
+        with pytest.raises(ValueError, match="column"):
             audit.partial_fit(x, y)
     np.testing.assert_array_equal(state(audit), before)

@@ -6,7 +6,7 @@ parameter, what was found and what helps, and comes before anything is computed.
 """
 
 from skpuffer._validation._again import read_again
-from skpuffer._validation._frames import Dropped, frame_like
+from skpuffer._validation._frames import Dropped, frame_like, take_columns
 from skpuffer._validation._groups import Groups
 from skpuffer._validation._sample import (
     Sample,
@@ -26,5 +26,6 @@ __all__ = [
     "read_sample",
     "read_table",
     "read_tables",
+    "take_columns",
     "within_bounds",
 ]

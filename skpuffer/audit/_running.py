@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._text import listed
+from skpuffer._validation import read_tables
 from skpuffer.audit._running_settings import read_settings
 from skpuffer.audit._stream import Stream
-from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
 
 
@@ -91,6 +91,7 @@ class RunningAudit(BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audit = RunningAudit(epsilon=0.5, random_state=0)
     >>> for _ in range(10):
@@ -156,7 +157,7 @@ class RunningAudit(BaseEstimator):
             A value is missing or infinite, or columns differ.
         """
         settings = read_settings(self.get_params(deep=False))
-        rows = read_pair(X, Y)
+        rows = read_tables(X, Y)
         width = rows[0].shape[1]
         stream: Stream = getattr(self, "_stream", None) or Stream(settings, width)
         if stream.settings != settings:
@@ -168,13 +169,22 @@ class RunningAudit(BaseEstimator):
             raise ValueError(
                 f"X has {width} columns, and had {stream.width} before: give the same"
             )
+        names = [str(name) for name in getattr(X, "columns", [])]
+        known = getattr(self, "_names", names)
+        if names and known and names != known:
+            raise ValueError(
+                f"X has the columns {listed(names)}, and had {listed(known)} before: "
+                "give the same in the same order"
+            )
+        self._names = known or names
         stream.feed(*rows)
         self._stream = stream
         return self
 
     def fit(self, X: Any, Y: Any) -> RunningAudit:
         """Forget everything and start with these rows; see `partial_fit`."""
-        self._stream = clone(self).partial_fit(X, Y)._stream
+        fresh = clone(self).partial_fit(X, Y)
+        self._stream, self._names = fresh._stream, fresh._names
         return self
 
     def spawn(self) -> RunningAudit:
@@ -226,10 +236,11 @@ class RunningAudit(BaseEstimator):
         Raises
         ------
         ParameterError
-            The claims, confidence or columns differ, or it is the same audit.
+            The claims or columns differ, or it is the same audit.
 
         Examples
         --------
+        >>> import numpy as np
         >>> rng = np.random.default_rng(1)
         >>> rows = lambda: rng.laplace([[[0]], [[1]]], 1, (2, 400, 1))
         >>> first = RunningAudit(0.5).partial_fit(*rows())
@@ -247,15 +258,7 @@ class RunningAudit(BaseEstimator):
         stream: Stream = getattr(self, "_stream", None) or Stream(
             settings, other._stream.width
         )
-        theirs = other._stream.settings
-        for name, value in stream.settings.claim.items():
-            if theirs.claim[name] != value:
-                raise ParameterError(
-                    f"audits to be merged must agree in {name}, and have {value:g} and "
-                    f"{theirs.claim[name]:g}"
-                )
-        if stream.settings.epsilons != theirs.epsilons:
-            raise ParameterError("audits to be merged must agree in epsilons")
+        stream.settings.refuse_other_claim(other._stream.settings)
         if stream.width != other._stream.width:
             raise ParameterError(
                 f"the other audit is of {other._stream.width} columns, and this one of "
@@ -312,15 +315,6 @@ class RunningAudit(BaseEstimator):
         if self._stream.could_refute(self._stream.settings.epsilons[0]):
             return None
         return (
-            f"{self.n_pairs_} pairs, of which {self.n_bets_} were bet on, are too few "
-            f"to refute any claim at confidence {self.confidence:g}"
+            f"{self.n_pairs_} pairs, {self.n_bets_} of them bet on, are too few to "
+            f"refute any claim at confidence {1 - self._stream.settings.error:g}"
         )
-
-
-def read_pair(X: Any, Y: Any) -> tuple[FloatArray, FloatArray]:
-    """Check rows of both samples."""
-    names = [list(getattr(rows, "columns", [])) for rows in (X, Y)]
-    if names[0] != names[1]:
-        raise ValueError("X and Y do not have the same columns")
-    X, Y = (check_array(rows, dtype=np.float64) for rows in (X, Y))
-    return X, Y

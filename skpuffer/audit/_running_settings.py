@@ -48,15 +48,21 @@ class Settings:
     buffer_size: int
     seed: int
 
-    @property
-    def claim(self) -> dict[str, float | bool]:
-        """Return what two audits must agree in to be merged, beside the grid."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "confidence": 1 - self.error,
-            "symmetric": self.symmetric,
-        }
+    def refuse_other_claim(self, other: Settings) -> None:
+        """Refuse settings of an audit whose evidence is about something else.
+
+        Raises
+        ------
+        ParameterError
+            Names the parameter and both values.
+        """
+        for name in ("epsilon", "delta", "error", "symmetric", "epsilons"):
+            one, two = getattr(self, name), getattr(other, name)
+            if one != two:
+                if name == "error":
+                    name, one, two = "confidence", 1 - one, 1 - two
+                shown = "" if name == "epsilons" else f", and have {one:g} and {two:g}"
+                raise ParameterError(f"audits to be merged must agree in {name}{shown}")
 
 
 def read_settings(params: Mapping[str, Any]) -> Settings:
