@@ -128,9 +128,9 @@ def median_gamma(
     X, Y : frame or array-like of shape (n, n_columns)
         Two samples, finite numbers.
     metric : {"rbf", "laplacian"}
-        exp(−γ ‖x−y‖²) with γ = 1/(2 m²), m the median Euclidean distance between two
-        rows of both samples together; or exp(−γ ‖x−y‖_1) with γ = 1/m for the
-        median sum of absolute differences.
+        exp(−γ ‖x−y‖²) with γ = 1/m², m the median Euclidean distance between two
+        rows of both samples together: k is 1/e there. Or exp(−γ ‖x−y‖_1) with
+        γ = 1/m for the median sum of absolute differences, with the same effect.
     random_state : int, optional
         Seed of the subsample: 1,000 rows, where there are more. None is a fixed seed.
 
@@ -147,7 +147,7 @@ def median_gamma(
     Examples
     --------
     >>> median_gamma([[0.0], [2.0]], [[4.0]])
-    0.125
+    0.25
     >>> median_gamma([[0.0], [0.0]], [[0.0]])
     Traceback (most recent call last):
     ...
@@ -186,7 +186,7 @@ def gamma_of(pooled: FloatArray, metric: str, seed: int) -> float:
             "(most rows are identical): give gamma a number"
         )
     # In two steps: the square of a small or large distance is no float.
-    gamma = 0.5 / median / median if metric == "rbf" else 1 / median
+    gamma = 1 / median / median if metric == "rbf" else 1 / median
     if not (math.isfinite(median) and 0 < gamma < math.inf):
         raise ParameterError(
             f"gamma=None takes the median distance between rows of X and Y, and "

@@ -117,6 +117,25 @@ def test_other_orders(alpha, road):
         assert found == pytest.approx(exactly(first, second, alpha, reg), abs=1e-9)
 
 
+@ROADS
+def test_shorter_vectors_near_order_one(road):
+    rng = np.random.default_rng(16)
+    first = unit_rows(rng, 6, 5) * rng.uniform(0.5, 1, (6, 1))
+    second = unit_rows(rng, 8, 5) * rng.uniform(0.5, 1, (8, 1))
+    for alpha in (1.001, 1.05, 1.2):
+        found = road(first, second, [alpha], REGS)[0]
+        expected = [exactly(first, second, alpha, reg) for reg in REGS]
+        assert np.abs(found - expected).max() < 1e-9
+
+
+@ROADS
+def test_rounding_of_the_length_is_not_magnified_near_order_one(road):
+    rng = np.random.default_rng(17)
+    rows = [unit_rows(rng, n, 4) for n in (6, 8)]
+    near = road(*((1 + 1e-12) * r for r in rows), [1 + 1e-9, 1 - 1e-9], REGS)
+    assert np.abs(near - road(*rows, [1.0], REGS)).max() < 1e-7
+
+
 def test_small_eigenvalues_count_below_order_one():
     # A row that is left to rounding costs at most its root, 1e-8.
     rng = np.random.default_rng(7)
@@ -231,6 +250,26 @@ def test_at_most_the_classical_divergence_and_equal_for_orthogonal_points():
                 np.diag(p), np.diag(q), alphas=[alpha], regs=[0.05]
             )
             assert apart[0, 0] == pytest.approx(classical(p, q + 0.05, alpha), abs=1e-9)
+
+    run()
+
+
+def test_approximate_privacy_bounds_it():
+    # If P(A) ≤ e^ε Q(A) + δ for every event, then S_p ≤ e^ε (S_q + δ e^(−ε)), hence
+    # D ≤ ε for every order at λ = δ e^(−ε).
+    @fixed(80, "approximate")
+    @given(SEEDS, st.floats(0, 2))
+    def run(seed, epsilon):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(2, 6))
+        p, q = distributions(rng, m)
+        delta = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+        reg = max(delta * math.exp(-epsilon), 1e-10)
+        for points in (unit_rows(rng, m, int(rng.integers(1, 6))), np.eye(m)):
+            moments = weighted(points, p), weighted(points, q)
+            for alpha in (1.0, 1.5, 2.0, 20.0, math.inf):
+                found = moment_divergence(*moments, alphas=[alpha], regs=[reg])[0, 0]
+                assert found <= epsilon + 1e-9
 
     run()
 
