@@ -59,13 +59,14 @@ def low_rank_features(
         return None
     most = len(left) // _SHARE
     found: FloatArray = np.empty((most, len(left)))
-    for rank in range(most + 1):
+    floor = _LEFT * largest
+    for rank in range(most):
         pivot = int(left.argmax())
         remainder = float(left[pivot])
-        if not remainder > _LEFT * largest:
+        if remainder <= floor:
             return found[:rank, :n_p], found[:rank, n_p:]
         half_way = most > _SMALL and rank == most // 2
-        if rank == most or (half_way and remainder > _LEFT_HALF_WAY * largest):
+        if half_way and remainder > _LEFT_HALF_WAY * largest:
             return None
         row = found[rank]
         if pivot < n_p:
@@ -77,4 +78,4 @@ def low_rank_features(
         left -= row * row
         # Exactly what it is, whatever rounding says: no row is taken twice.
         left[pivot] = 0.0
-    return None
+    return None if left.max() > floor else (found[:, :n_p], found[:, n_p:])

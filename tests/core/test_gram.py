@@ -45,7 +45,7 @@ def by_moments(first, second, alphas, regs):
 ROADS = pytest.mark.parametrize("road", [by_gram, by_blocks, by_moments])
 
 
-def exactly(first, second, alpha, reg, digits=50):
+def exactly(first, second, alpha, reg, digits=40):
     """The definition, in `digits` digits."""
     width = first.shape[1]
     with mp.workdps(digits):
@@ -87,7 +87,7 @@ def densely(first, second, alpha, reg):
 
 
 @pytest.mark.parametrize(("n_p", "n_q", "width"), [(9, 7, 4), (5, 11, 9), (20, 6, 8)])
-def test_it_is_the_definition_in_fifty_digits(n_p, n_q, width):
+def test_it_is_the_definition_in_forty_digits(n_p, n_q, width):
     rng = np.random.default_rng(n_p)
     # Eigenvalues down to 1e-6, on the left in one case.
     first = unit_rows(rng, n_p, width, 1e-3 if n_p == 20 else 1.0)
@@ -173,7 +173,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 def test_monotone_in_order_and_regularisation():
-    @fixed(100, "monotone")
+    @fixed(40, "monotone")
     @given(SEEDS)
     def run(seed):
         alphas = [0.6, 0.9, 1.0, 1.001, 1.1, 1.5, 2.0, 2.5, 3.0, 4.0, 12.0, math.inf]
@@ -203,7 +203,7 @@ def test_repeated_samples_change_nothing():
 
 
 def test_at_least_what_the_rank_allows():
-    @fixed(60, "floor")
+    @fixed(30, "floor")
     @given(SEEDS)
     def run(seed):
         first, second = samples(seed)
@@ -235,7 +235,7 @@ def classical(p, q, alpha):
 
 
 def test_at_most_the_classical_divergence_and_equal_for_orthogonal_points():
-    @fixed(80, "classical")
+    @fixed(40, "classical")
     @given(SEEDS)
     def run(seed):
         rng = np.random.default_rng(seed)
@@ -259,7 +259,7 @@ def test_at_most_the_classical_divergence_and_equal_for_orthogonal_points():
 def test_approximate_privacy_bounds_it():
     # If P(A) ≤ e^ε Q(A) + δ for every event, then S_p ≤ e^ε (S_q + δ e^(−ε)), hence
     # D ≤ ε for every order at λ = δ e^(−ε).
-    @fixed(80, "approximate")
+    @fixed(40, "approximate")
     @given(SEEDS, st.floats(0, 2))
     def run(seed, epsilon):
         rng = np.random.default_rng(seed)
@@ -277,7 +277,7 @@ def test_approximate_privacy_bounds_it():
 
 
 def test_post_processing_does_not_raise_it_above_what_was_there():
-    @fixed(80, "post-processing")
+    @fixed(40, "post-processing")
     @given(SEEDS)
     def run(seed):
         rng = np.random.default_rng(seed)
@@ -299,7 +299,7 @@ def test_post_processing_does_not_raise_it_above_what_was_there():
 def test_a_factor_of_the_kernel_may_be_dropped():
     # k = k1 k2, and a partial trace forgets the second factor: with m features there,
     # D_λ of the pair is at least D_(mλ) of the first alone.
-    @fixed(80, "factor")
+    @fixed(40, "factor")
     @given(SEEDS)
     def run(seed):
         rng = np.random.default_rng(seed)
@@ -321,7 +321,7 @@ def test_a_factor_of_the_kernel_may_be_dropped():
 def test_composition_of_independent_parts():
     # S_p and S_q are tensor products, and between (S_1 + λ1) ⊗ (S_2 + λ2) and
     # S_1 ⊗ S_2 lie at least λ1 λ2 and at most λ1 + λ2 + λ1 λ2.
-    @fixed(80, "composition")
+    @fixed(40, "composition")
     @given(SEEDS)
     def run(seed):
         rng = np.random.default_rng(seed)
@@ -347,7 +347,7 @@ def test_composition_of_independent_parts():
 def test_convexity():
     # exp((α−1) D) is jointly convex above order 1, and D itself at 1; D is convex in
     # its second argument; jointly it is at most the larger one.
-    @fixed(80, "convexity")
+    @fixed(40, "convexity")
     @given(SEEDS, st.floats(0.05, 0.95))
     def run(seed, share):
         rng = np.random.default_rng(seed)
@@ -376,7 +376,7 @@ def test_convexity():
 
 def test_shorter_vectors_never_raise_it_above_order_one():
     # k(x, x) <= 1: what is missing may be thought of as one more feature.
-    @fixed(60, "short")
+    @fixed(30, "short")
     @given(SEEDS)
     def run(seed):
         first, second = samples(seed)
@@ -411,6 +411,29 @@ def test_nothing_in_common_with_features_is_minus_infinity():
         for other in (one, zero):
             found = road(zero, other, [1.5, 2.0, math.inf], [0.1])
             assert (found == -math.inf).all()
+
+
+def test_directions_that_the_second_sample_lacks_are_a_limit():
+    # ((μ+λ)^r − λ^r)/μ and log(1 + μ/λ)/μ at μ = 0, where they are λ^(r−1) r and 1/λ.
+    for power, reg in ((-1.0, 0.01), (-0.5, 1e-6), (0.7, 2.0)):
+        moments = GramMoments(
+            np.zeros((2, 2)), np.eye(2), np.array([0.0, 1e-12 * reg]), np.ones(2), 1.0
+        )
+        slopes = moments._slopes(power, reg)
+        assert slopes == pytest.approx([power * reg ** (power - 1)] * 2, rel=1e-9)
+        each = moments.mean_log(reg) - math.log(reg)
+        assert each == pytest.approx(2 / reg, rel=1e-9)
+
+
+def test_slightly_negative_eigenvalues_count_as_zero():
+    k_qq = np.diag([1.0, 1.0, -1e-8])
+    k_qp = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.0]])
+    args = np.eye(2), k_qq, k_qp
+    found = gram_divergence(*args, alphas=[1.0, 1.05, 2.5], regs=[1e-10])
+    assert np.isfinite(found).all()
+    s_p, s_q = np.eye(3) / 2, np.diag([1.0, 1.0, -1e-8])
+    found = moment_divergence(s_p, s_q, alphas=[1.0, 1.05, 2.5], regs=[1e-10])
+    assert np.isfinite(found).all()
 
 
 def test_inputs_are_left_alone():
