@@ -14,8 +14,14 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from skpuffer.core.gram import gram_divergence
 from skpuffer.exceptions import ParameterError
-from skpuffer.metrics import KernelMoments, kernel_renyi_divergence, median_gamma
+from skpuffer.metrics import (
+    KernelMoments,
+    _roads,
+    kernel_renyi_divergence,
+    median_gamma,
+)
 
 ORDERS = [0.5, 1.0, 1.5, 2.0, 12.0, math.inf]
 REGS = [1e-3, 0.1]
@@ -638,3 +644,53 @@ def test_the_state_is_of_constant_size_and_holds_no_row():
         "<KernelMoments(gamma=0.3, metric='rbf', n_components=40, random_state=0) "
         "of 3000 rows>"
     )
+
+
+# --- many rows ---
+
+
+@pytest.mark.parametrize(
+    ("metric", "width", "options"),
+    [
+        ("rbf", 1, {}),
+        ("rbf", 1, {"normalize": True}),
+        ("linear", 3, {"normalize": True}),
+        ("cosine", 4, {}),
+        ("rbf", 30, {}),  # Not of low rank: the usual way.
+    ],
+)
+def test_many_rows_of_few_columns_need_no_gram_matrix(
+    metric, width, options, monkeypatch
+):
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(170, width)), rng.normal(0.3, 1, (150, width))
+    options = {"alpha": [1.0, 2.0, 12.0], "reg": REGS, "metric": metric} | options
+    expected = kernel_renyi_divergence(X, Y, **options)
+    monkeypatch.setattr(_roads, "_MANY_ROWS", 300)
+    used = []
+
+    def watched(*blocks, **grid):
+        used.append(blocks)
+        return gram_divergence(*blocks, **grid)
+
+    monkeypatch.setattr(_roads, "gram_divergence", watched)
+    found = kernel_renyi_divergence(X, Y, **options)
+    assert np.abs(found - expected).max() < 1e-10
+    assert bool(used) == (width == 30)
+
+
+def test_many_rows_are_checked_alike(monkeypatch):
+    monkeypatch.setattr(_roads, "_MANY_ROWS", 5)
+    X = np.linspace(-1, 1, 40)[:, np.newaxis] + 3
+    refused("k(x, x) reaches 16 in X, and above 1", X, X / 9, metric="linear")
+    refused("k(x, x) reaches 16 in Y, and above 1", X / 9, X, metric="linear")
+    refused("falls to 0.049", X / 9, X / 9, metric="linear", alpha=1.0)
+    huge = np.array([[1e200], [-1e200], [0.0]] * 4)
+    refused("NaN or infinite", huge, huge, gamma=1.0)
+
+
+def test_twenty_thousand_rows_of_one_column():
+    rng = np.random.default_rng(6)
+    X, Y = rng.normal(size=(20_000, 1)), rng.normal(0.3, 1, (20_000, 1))
+    # Of the order of the Rényi divergence, α 0.3²/2, and below it but for the sample.
+    assert 0.05 < kernel_renyi_divergence(X, Y, reg=1e-4) < 0.12

@@ -9,6 +9,7 @@ n R² operations instead of n³.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -53,29 +54,61 @@ def low_rank_features(
     True
     """
     n_p = len(k_pp)
-    left = np.concatenate([np.diagonal(k_pp), np.diagonal(k_qq)])
+
+    def row(index: int) -> FloatArray:
+        if index < n_p:
+            return np.concatenate([k_pp[index], k_qp[:, index]])
+        return np.concatenate([k_qp[index - n_p], k_qq[index - n_p]])
+
+    diagonal = np.concatenate([np.diagonal(k_pp), np.diagonal(k_qq)])
+    found = pivoted_features(diagonal, row, most=len(diagonal) // _SHARE)
+    return None if found is None else (found[:, :n_p], found[:, n_p:])
+
+
+def pivoted_features(
+    diagonal: FloatArray, row: Callable[[int], FloatArray], *, most: int
+) -> FloatArray | None:
+    """Return features of rows, given the kernel of any of them with all.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        k(x, x).
+    row : callable
+        From the index of a row to its kernel with all rows, shape (n,).
+    most : int
+        The highest rank that is worth it.
+
+    Returns
+    -------
+    ndarray of shape (rank, n), or None
+        One column a row; None where the rank is higher, or seems to be, or where
+        every k(x, x) is zero.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, -2.0, 3.0])
+    >>> pivoted_features(x**2, lambda i: x[i] * x, most=2)
+    array([[ 1., -2.,  3.]])
+    """
+    left = diagonal.copy()
     largest = float(left.max())
     if not largest > 0:
         return None
-    most = len(left) // _SHARE
-    found: FloatArray = np.empty((most, len(left)))
     floor = _LEFT * largest
+    found: FloatArray = np.empty((most, len(left)))
     for rank in range(most):
         pivot = int(left.argmax())
         remainder = float(left[pivot])
         if remainder <= floor:
-            return found[:rank, :n_p], found[:rank, n_p:]
+            return found[:rank]
         half_way = most > _SMALL and rank == most // 2
         if half_way and remainder > _LEFT_HALF_WAY * largest:
             return None
-        row = found[rank]
-        if pivot < n_p:
-            row[:n_p], row[n_p:] = k_pp[pivot], k_qp[:, pivot]
-        else:
-            row[:n_p], row[n_p:] = k_qp[pivot - n_p], k_qq[pivot - n_p]
-        row -= found[:rank, pivot] @ found[:rank]
-        row /= math.sqrt(remainder)
-        left -= row * row
+        new = row(pivot) - found[:rank, pivot] @ found[:rank]
+        new /= math.sqrt(remainder)
+        found[rank] = new
+        left -= new * new
         # Exactly what it is, whatever rounding says: no row is taken twice.
         left[pivot] = 0.0
-    return None if left.max() > floor else (found[:, :n_p], found[:, n_p:])
+    return None if left.max() > floor else found

@@ -8,14 +8,7 @@ import numpy as np
 
 from skpuffer._parameters import boolean, integer
 from skpuffer._validation import read_tables
-from skpuffer.core.features import (
-    Features,
-    FourierFeatures,
-    NystroemFeatures,
-    moment_sum,
-)
-from skpuffer.core.gram import gram_divergence, moment_divergence
-from skpuffer.core.prior import FloatArray
+from skpuffer.core.gram import gram_divergence
 from skpuffer.exceptions import ParameterError
 from skpuffer.metrics._checks import read_gram, read_grid, shaped
 from skpuffer.metrics._kernels import (
@@ -27,8 +20,13 @@ from skpuffer.metrics._kernels import (
     check_gamma,
     check_metric,
     gamma_of,
-    root_of,
     seed_of,
+)
+from skpuffer.metrics._roads import (
+    choose_features,
+    from_features,
+    from_gram,
+    normalized,
 )
 
 _APPROXIMATIONS = (None, "rff", "nystroem")
@@ -138,7 +136,7 @@ def kernel_renyi_divergence(
             raise ParameterError(
                 f"{', '.join(kwds)} has no meaning for metric='precomputed': leave it out"
             )
-        blocks = _normalized(*read_gram(X, Y, K_yx), normalize)
+        blocks = normalized(*read_gram(X, Y, K_yx), normalize)
         check_diagonal(np.diagonal(blocks[0]), "X", unit=unit)
         check_diagonal(np.diagonal(blocks[1]), "Y", unit=unit)
         check_definite(*blocks)
@@ -154,10 +152,10 @@ def kernel_renyi_divergence(
     parameters = dict(kwds) if gamma is None else {**kwds, "gamma": gamma}
     kernel = Kernel(metric, parameters, normalize)
     if approx is None:
-        found = _from_gram(kernel, X, Y, alphas, regs)
+        found = from_gram(kernel, X, Y, alphas, regs)
     else:
-        features = _features(approx, kernel, X, Y, n_components, seed)
-        found = _from_features(features, X, Y, alphas, regs)
+        features = choose_features(approx, kernel, X, Y, n_components, seed)
+        found = from_features(features, X, Y, alphas, regs)
     return shaped(found, shape)
 
 
@@ -192,85 +190,3 @@ def _check_approximation(
             "approx='nystroem' has k(x, x) < 1 and inflates the divergence for "
             "alpha <= 1: take alpha > 1, or approx='rff'"
         )
-
-
-def _from_gram(
-    kernel: Kernel, X: FloatArray, Y: FloatArray, alphas: FloatArray, regs: FloatArray
-) -> FloatArray:
-    unit = bool((alphas <= 1).any())
-    blocks = kernel(X, X), kernel(Y, Y), kernel(Y, X)
-    for block in blocks:
-        _refuse_non_finite(block)
-    for block, name in zip(blocks[:2], "XY", strict=True):
-        check_diagonal(np.diagonal(block), name, unit=unit)
-    if not kernel.is_definite:
-        check_definite(*blocks)
-    return gram_divergence(*blocks, alphas=alphas, regs=regs)
-
-
-def _from_features(
-    features: Features,
-    X: FloatArray,
-    Y: FloatArray,
-    alphas: FloatArray,
-    regs: FloatArray,
-) -> FloatArray:
-    if features.n_features > max(len(X), len(Y)):
-        # The smaller problem of the two, with the same answer.
-        left, right = features.transform(X), features.transform(Y)
-        blocks = left @ left.T, right @ right.T, right @ left.T
-        return gram_divergence(*blocks, alphas=alphas, regs=regs)
-    moments = (moment_sum(features, rows) / len(rows) for rows in (X, Y))
-    return moment_divergence(*moments, alphas=alphas, regs=regs)
-
-
-def _refuse_non_finite(block: FloatArray) -> None:
-    bad = int((~np.isfinite(block)).sum())
-    if bad:
-        raise ValueError(
-            f"the kernel is NaN or infinite in {bad} of {block.size} pairs of rows: "
-            "rescale the columns, or check the kernel"
-        )
-
-
-def _features(
-    approx: str,
-    kernel: Kernel,
-    X: FloatArray,
-    Y: FloatArray,
-    n_components: int,
-    seed: int,
-) -> Features:
-    rng = np.random.default_rng([seed, 1])
-    if approx == "rff":
-        gamma = kernel.parameters["gamma"]
-        return FourierFeatures.draw(
-            str(kernel.metric), gamma, X.shape[1], n_components, rng
-        )
-    for rows, name in ((X, "X"), (Y, "Y")):
-        diagonal = kernel.diagonal(rows)
-        _refuse_non_finite(diagonal)
-        check_diagonal(diagonal, name, unit=False)
-    total = len(X) + len(Y)
-    chosen = np.sort(rng.choice(total, min(n_components, total), replace=False))
-    landmarks = np.concatenate(
-        [X[chosen[chosen < len(X)]], Y[chosen[chosen >= len(X)] - len(X)]]
-    )
-    gram = kernel(landmarks, landmarks)
-    _refuse_non_finite(gram)
-    if not kernel.is_definite:
-        check_definite(gram, gram[:1, :1], gram[:1])
-    return NystroemFeatures.fit(landmarks, kernel)
-
-
-def _normalized(
-    k_xx: FloatArray, k_yy: FloatArray, k_yx: FloatArray, normalize: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    if not normalize:
-        return k_xx, k_yy, k_yx
-    left, right = root_of(np.diagonal(k_xx)), root_of(np.diagonal(k_yy))
-    return (
-        k_xx / np.outer(left, left),
-        k_yy / np.outer(right, right),
-        k_yx / np.outer(right, left),
-    )
