@@ -68,9 +68,11 @@ class Kernel:
         # scikit-learn's metrics are slow to import, and not everyone needs them.
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        found: FloatArray = pairwise_kernels(
-            X, Y, metric=self.metric, **self.parameters
-        )
+        # Whoever computes a kernel checks that it is finite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: FloatArray = pairwise_kernels(
+                X, Y, metric=self.metric, **self.parameters
+            )
         return found
 
     def _raw_diagonal(self, X: FloatArray) -> FloatArray:

@@ -57,7 +57,8 @@ def _few_features(
     def row(index: int) -> FloatArray:
         found: FloatArray = raw(rows[index : index + 1], rows)[0]
         _refuse_non_finite(found)
-        return found / (roots[index] * roots)
+        found = found / (roots[index] * roots)
+        return found
 
     most = min(len(rows) // 8, _MOST_NUMBERS // len(rows))
     found = pivoted_features(diagonal, row, most=most)
