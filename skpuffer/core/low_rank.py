@@ -109,6 +109,4 @@ def pivoted_features(
         new /= math.sqrt(remainder)
         found[rank] = new
         left -= new * new
-        # Exactly what it is, whatever rounding says: no row is taken twice.
-        left[pivot] = 0.0
     return None if left.max() > floor else found
