@@ -203,8 +203,7 @@ def _divergence(moments: SecondMoments, alpha: float, reg: float) -> float:
     power = -1.0 if math.isinf(alpha) else (1 - alpha) / alpha
     matrix = moments.matrix(power, reg)
     if alpha in _PRODUCTS:
-        trace = _trace_of_power(matrix, int(alpha))
-        return math.log(trace) / (alpha - 1) if trace > 0 else -math.inf
+        return _log_trace_of_power(matrix, int(alpha)) / (alpha - 1)
     values = eigenvalues(matrix)
     top = values[-1]
     if not top > 0:
@@ -225,9 +224,13 @@ def _excess(mass: float) -> float:
     return 0.0 if abs(mass - 1) < _MASS_ROUNDING else mass - 1
 
 
-def _trace_of_power(matrix: FloatArray, power: int) -> float:
-    """Return tr of the second, third or fourth power of a symmetric matrix."""
-    if power == 2:
-        return float(np.vdot(matrix, matrix))
-    square = matrix @ matrix
-    return float(np.vdot(square, matrix if power == 3 else square))
+def _log_trace_of_power(matrix: FloatArray, power: int) -> float:
+    """Return log tr of the second, third or fourth power of a symmetric matrix."""
+    unit = float(np.abs(matrix).max(initial=0.0))
+    if not unit > 0:
+        return -math.inf
+    # In units of the largest entry, so that no power overflows or vanishes.
+    scaled = matrix / unit
+    other = scaled if power == 2 else scaled @ scaled
+    trace = float(np.vdot(other, scaled if power == 3 else other))
+    return power * math.log(unit) + math.log(trace)

@@ -26,6 +26,7 @@ _MOST_NUMBERS = 2**26  # 512 MB.
 def from_gram(
     kernel: Kernel, X: FloatArray, Y: FloatArray, alphas: FloatArray, regs: FloatArray
 ) -> FloatArray:
+    """Compute the divergence for the kernel itself, shape (n_alphas, n_regs)."""
     unit = bool((alphas <= 1).any())
     if kernel.is_definite and len(X) + len(Y) > _MANY_ROWS:
         features = _few_features(kernel, X, Y, unit)
@@ -72,6 +73,7 @@ def from_features(
     alphas: FloatArray,
     regs: FloatArray,
 ) -> FloatArray:
+    """Compute the divergence for the kernel of features, in blocks of rows."""
     if features.n_features > max(len(X), len(Y)):
         # The smaller problem of the two, with the same answer.
         left, right = features.transform(X), features.transform(Y)
@@ -98,6 +100,7 @@ def choose_features(
     n_components: int,
     seed: int,
 ) -> Features:
+    """Draw features of a kernel: frequencies, or landmarks among the rows."""
     rng = np.random.default_rng([seed, 1])
     if approx == "rff":
         gamma = kernel.parameters["gamma"]
@@ -123,6 +126,7 @@ def choose_features(
 def normalized(
     k_xx: FloatArray, k_yy: FloatArray, k_yx: FloatArray, normalize: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return Gram blocks divided by √(k(x,x) k(y,y)), where asked."""
     if not normalize:
         return k_xx, k_yy, k_yx
     left, right = root_of(np.diagonal(k_xx)), root_of(np.diagonal(k_yy))

@@ -403,6 +403,8 @@ def test_large_orders_and_small_regularisations_stay_finite():
     found = by_gram(first, second, [1.0, 2.0, 50.0, 1e6, math.inf], [1e-10, 1e6])
     assert np.allclose(found[:, 0], 10 * math.log(10), rtol=1e-6)
     assert np.allclose(found[:, 1], -6 * math.log(10), rtol=1e-6)
+    found = by_gram(first, first, [1.0, 2.0, 3.0, 4.0, 9.0, math.inf], [1e150])
+    assert np.allclose(found, -150 * math.log(10))
 
 
 def test_nothing_in_common_with_features_is_minus_infinity():
