@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._text import listed
 from skpuffer._validation import read_tables
+from skpuffer.audit._records import NO_VIOLATION, REFUTED, TOO_FEW
 from skpuffer.audit._running_settings import read_settings
 from skpuffer.audit._stream import Stream
 from skpuffer.exceptions import ParameterError
@@ -51,7 +52,7 @@ class RunningAudit(BaseEstimator):
         Number of random Fourier features, even.
     n_warmup : int, default=100
         Pairs that are only learned from, before the first stake.
-    buffer_size : int, default=4096
+    buffer_size : int, default=16384
         Pairs kept, at most twice as many, to choose events by; and rows of either
         sample that may wait for a partner.
     random_state : int, optional
@@ -121,7 +122,7 @@ class RunningAudit(BaseEstimator):
         reg: tuple[float, ...] = (1e-3, 1e-2, 1e-1),
         n_components: int = 128,
         n_warmup: int = 100,
-        buffer_size: int = 4096,
+        buffer_size: int = 16_384,
         random_state: int | None = None,
     ):
         self.epsilon = epsilon
@@ -295,10 +296,10 @@ class RunningAudit(BaseEstimator):
         stream = self._stream
         # With all smaller ones, so that bound and verdict are right together.
         if stream.refuted() > stream.settings.epsilons.index(stream.settings.epsilon):
-            return "refuted"
+            return REFUTED
         if stream.could_refute(stream.settings.epsilon):
-            return "no violation found"
-        return "too few samples"
+            return NO_VIOLATION
+        return TOO_FEW
 
     @property
     def e_value_(self) -> float:
