@@ -13,7 +13,6 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._text import listed
 from skpuffer._validation import read_tables
 from skpuffer.audit._records import NO_VIOLATION, REFUTED, TOO_FEW
 from skpuffer.audit._running_settings import read_settings
@@ -69,10 +68,8 @@ class RunningAudit(BaseEstimator):
         Why `bound_` is NaN.
     e_value_ : float
         The largest fortune so far at the claim: 1/e_value_ is a p-value at any time.
-    n_pairs_ : int
-        Pairs seen.
-    n_bets_ : int
-        Pairs that were bet on.
+    n_pairs_, n_bets_ : int
+        Pairs seen, and bet on.
 
     Notes
     -----
@@ -159,6 +156,7 @@ class RunningAudit(BaseEstimator):
         """
         settings = read_settings(self.get_params(deep=False))
         rows = read_tables(X, Y)
+        columns = tuple(str(name) for name in getattr(X, "columns", ()))
         width = rows[0].shape[1]
         stream: Stream = getattr(self, "_stream", None) or Stream(settings, width)
         if stream.settings != settings:
@@ -166,26 +164,14 @@ class RunningAudit(BaseEstimator):
                 "a parameter was changed while the audit runs, which would void its "
                 "level: start anew (fit), or set it back"
             )
-        if stream.width != width:
-            raise ValueError(
-                f"X has {width} columns, and had {stream.width} before: give the same"
-            )
-        names = [str(name) for name in getattr(X, "columns", [])]
-        known = getattr(self, "_names", names)
-        if names and known and names != known:
-            raise ValueError(
-                f"X has the columns {listed(names)}, and had {listed(known)} before: "
-                "give the same in the same order"
-            )
-        self._names = known or names
+        stream.expect(width, columns)
         stream.feed(*rows)
         self._stream = stream
         return self
 
     def fit(self, X: Any, Y: Any) -> RunningAudit:
         """Forget everything and start with these rows; see `partial_fit`."""
-        fresh = clone(self).partial_fit(X, Y)
-        self._stream, self._names = fresh._stream, fresh._names
+        self._stream = clone(self).partial_fit(X, Y)._stream
         return self
 
     def spawn(self) -> RunningAudit:
@@ -206,9 +192,7 @@ class RunningAudit(BaseEstimator):
                 f"{self.n_pairs_} yet: spawn later"
             )
         other = clone(self)
-        other._stream = Stream(
-            self._stream.settings, self._stream.width, self._stream.features
-        )
+        other._stream = self._stream.spawn()
         return other
 
     def merge(self, other: RunningAudit) -> RunningAudit:
@@ -227,8 +211,7 @@ class RunningAudit(BaseEstimator):
         ----------
         other : RunningAudit
             Of the same claim; its rows are independent of these and of the same two
-            distributions. It is left as it was, and must not be merged again, nor
-            continue on its own if it is: pairs would count twice.
+            distributions. It is left as it was.
 
         Returns
         -------
@@ -237,7 +220,9 @@ class RunningAudit(BaseEstimator):
         Raises
         ------
         ParameterError
-            The claims or columns differ, or it is the same audit.
+            The claims differ, or both have seen pairs of the same stream.
+        ValueError
+            The columns differ.
 
         Examples
         --------
@@ -249,23 +234,24 @@ class RunningAudit(BaseEstimator):
         >>> first.merge(second).n_pairs_
         800
         """
-        if not isinstance(other, RunningAudit) or other is self:
+        if not isinstance(other, RunningAudit):
             raise ParameterError(
-                "merge takes the RunningAudit of another stream: pairs that count twice "
-                "void the level"
+                f"merge takes a RunningAudit, and was given {type(other).__name__}"
             )
         check_is_fitted(other, "_stream")
+        theirs = other._stream
         settings = read_settings(self.get_params(deep=False))
         stream: Stream = getattr(self, "_stream", None) or Stream(
-            settings, other._stream.width
+            settings, theirs.width
         )
-        stream.settings.refuse_other_claim(other._stream.settings)
-        if stream.width != other._stream.width:
+        stream.settings.refuse_other_claim(theirs.settings)
+        stream.expect(theirs.width, theirs.columns)
+        if stream.origins & theirs.origins:
             raise ParameterError(
-                f"the other audit is of {other._stream.width} columns, and this one of "
-                f"{stream.width}"
+                "both audits have seen pairs of the same stream, and pairs that count "
+                "twice void the level: merge each audit once"
             )
-        stream.merge(other._stream)
+        stream.merge(theirs)
         self._stream = stream
         return self
 

@@ -6,9 +6,11 @@ Arrays in, numbers out: what a user gives is checked in `_running`.
 from __future__ import annotations
 
 import math
+from uuid import uuid4
 
 import numpy as np
 
+from skpuffer._text import listed
 from skpuffer.audit._running_settings import Settings
 from skpuffer.audit._running_witnesses import (
     Events,
@@ -37,17 +39,16 @@ class Stream:
     settings : Settings
     width : int
         Number of columns.
-    features : RowFeatures, optional
-        Of another stream; by default they are learned from the first pairs.
     """
 
-    def __init__(
-        self, settings: Settings, width: int, features: RowFeatures | None = None
-    ):
+    def __init__(self, settings: Settings, width: int):
         self.settings = settings
         self.width = width
+        self.columns: tuple[str, ...] = ()
+        # Names of the streams of which pairs are counted here.
+        self.origins = {uuid4().hex}
         self.n_pairs = self.n_bets = 0
-        self.features = features
+        self.features: RowFeatures | None = None
         self.moments: Moments | None = None
         self.waiting = [np.empty((0, width)), np.empty((0, width))]
         self.recent: list[list[FloatArray]] = [[], []]
@@ -59,6 +60,31 @@ class Stream:
         claims = len(settings.epsilons)
         self.log_fortunes = np.zeros((1 + settings.symmetric, claims))
         self.log_peaks = np.zeros(claims)
+
+    def spawn(self) -> Stream:
+        """Return an empty stream with the same features."""
+        other = Stream(self.settings, self.width)
+        other.columns, other.features = self.columns, self.features
+        return other
+
+    def expect(self, width: int, columns: tuple[str, ...]) -> None:
+        """Refuse rows with other columns than those before.
+
+        Raises
+        ------
+        ValueError
+            Their number or, where both are known, their names differ.
+        """
+        if width != self.width:
+            raise ValueError(
+                f"X has {width} columns, and had {self.width} before: give the same"
+            )
+        if columns and self.columns and columns != self.columns:
+            raise ValueError(
+                f"X has the columns {listed(list(columns))}, and had "
+                f"{listed(list(self.columns))} before: give the same in the same order"
+            )
+        self.columns = self.columns or columns
 
     def feed(self, X: FloatArray, Y: FloatArray) -> None:
         """Pair the rows with those that wait, and bet on each pair in turn."""
@@ -177,6 +203,7 @@ class Stream:
         3β alone, so that they are forgotten. After the merge the product is split over
         the directions in the proportions of the past.
         """
+        self.origins |= other.origins
         product = log_mean(self.log_fortunes) + log_mean(other.log_fortunes)
         both = self.log_fortunes + other.log_fortunes
         self.log_fortunes = both - log_mean(both) + product
