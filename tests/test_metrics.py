@@ -571,6 +571,14 @@ def test_a_merged_stream_goes_on(samples):
     assert found.count == 60
 
 
+def test_an_empty_stream_takes_on_the_columns_that_it_merges(samples):
+    found = moments().merge(moments().partial_fit(samples[0]))
+    with pytest.raises(
+        ValueError, match="X has 2 columns, and the batches before had 3"
+    ):
+        found.partial_fit(samples[1][:, :2])
+
+
 def test_merging_with_oneself_doubles(samples):
     one = moments().partial_fit(samples[0])
     before = one.second_moment.copy()
