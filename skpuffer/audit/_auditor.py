@@ -14,6 +14,7 @@ from skpuffer.audit._folds import audit_pair, largest_bound
 from skpuffer.audit._kernel import KernelDivergence, measure
 from skpuffer.audit._records import (
     AuditReport,
+    FoldResult,
     PairResult,
     joint_verdict,
     verdict_for,
@@ -88,8 +89,8 @@ class KernelRenyiAuditor(BaseEstimator):
         Why `bound_` is nan.
     pairs_ : tuple of PairResult
         Bound, verdict, events and counts of each pair.
-    event_ : RoundResult or None
-        The last event of the pair with the largest bound.
+    event_ : FoldResult or None
+        The event with the largest bound.
     counts_ : tuple of int, or None
         Its counts: (hits_x, n_x, hits_y, n_y).
     divergence_, margin_ : ndarray of shape (n_reg,)
@@ -205,11 +206,8 @@ class KernelRenyiAuditor(BaseEstimator):
         self.reason_ = worst.reason
         self.verdict_ = joint_verdict([result.verdict for result in results])
         self.pairs_ = results
-        self.event_ = worst.rounds[-1] if worst.rounds else None
-        self.counts_ = None
-        if self.event_ is not None:
-            event = self.event_
-            self.counts_ = event.hits_x, event.n_x, event.hits_y, event.n_y
+        self.event_ = worst.best_fold
+        self.counts_ = None if self.event_ is None else self.event_.counts
         self.divergence_ = np.array(worst.divergence)
         self.margin_ = np.array(worst.margin)
         self.report_ = AuditReport(
@@ -255,7 +253,7 @@ class KernelRenyiAuditor(BaseEstimator):
                 f"epsilon_lower takes either delta or alpha, got delta={delta!r} and "
                 f"alpha={alpha!r}"
             )
-        if all(pair.region is None and not pair.reason for pair in self.pairs_):
+        if all(not pair.folds and not pair.reason for pair in self.pairs_):
             raise ParameterError(
                 "claim='kernel_renyi' counts no events: fit with claim='auto'"
             )
@@ -297,11 +295,11 @@ def _audit(pair: SamplePair, settings: AuditSettings, beta: float) -> PairResult
             confidence=1 - beta,
         )
     kernel = _divergence(pair, settings, beta)
-    region, rounds = None, ()
+    folds: tuple[FoldResult, ...] = ()
     if settings.kernel_claim:
         bound, ceiling = kernel.bound, kernel.ceiling
     else:
-        region, rounds = audit_pair(
+        folds = audit_pair(
             pair.x,
             pair.y,
             settings.witnesses,
@@ -310,7 +308,7 @@ def _audit(pair: SamplePair, settings: AuditSettings, beta: float) -> PairResult
             kernel=settings.kernel,
             seed=settings.seed,
         )
-        bound = region.lower(settings.target)
+        bound = max(fold.lower(settings.target) for fold in folds)
         ceiling = largest_bound(*sizes, settings.target, beta)
     return PairResult(
         **common,
@@ -319,8 +317,7 @@ def _audit(pair: SamplePair, settings: AuditSettings, beta: float) -> PairResult
         verdict=verdict_for(bound, ceiling, settings.epsilon),
         reason=None,
         confidence=1 - beta,
-        rounds=rounds,
-        region=region,
+        folds=folds,
         divergence=kernel.values,
         margin=kernel.margin,
     )

@@ -17,7 +17,7 @@ from skpuffer.core.prior import FloatArray
 _ANGLES = np.linspace(0, math.pi / 2, 9)
 # Weight of what is uncertain about a rate beside what will be about the count: the
 # best of many candidates is partly luck.
-_DOUBT = 3.0
+_DOUBT = 2.0
 
 
 @dataclass(frozen=True, eq=False)

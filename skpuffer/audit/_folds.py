@@ -1,51 +1,43 @@
-"""From two samples to a counting region: learn, choose an event, count.
+"""From two samples to what they refute: learn, choose an event, count; twice.
 
-Both samples are shuffled and cut. The first part is only learned from; then come one or
-several rounds, and the event of a round is chosen from the rows before it. Among those,
-witnesses are fitted on all folds but one, for each, and choices are made by the scores
-of the folds left out. The event of a row that is counted is that of one of these fits,
-drawn for the row alone: so it is as likely as it was among the rows left out, and a
-count is exactly binomial.
+Both samples are shuffled and halved. What is learned from one half is counted on the
+other, and the other way round, each fold with half of the error; so every bound is the
+larger of two. Within the learning half, witnesses are fitted on all parts but one, for
+each, and the choices made by the scores of the parts left out. A row that is counted is
+scored by one of these fits, drawn for the row alone: so a score is distributed as it
+was among the rows left out, and a count is exactly binomial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from skpuffer.audit._choice import choose_event, score_curves
-from skpuffer.audit._records import RoundResult
+from skpuffer.audit._records import FoldResult
+from skpuffer.audit._renyi import betting_bound, choose_tilts
 from skpuffer.audit._views import KernelSettings, Views
 from skpuffer.audit._witnesses import Scorer, Witness
 from skpuffer.core.event_divergence import Divergence
-from skpuffer.core.events import CountingRegion, EventCount, Shape
+from skpuffer.core.events import AcceptanceSet, CountingRegion
 from skpuffer.core.prior import FloatArray
 
-_FOLDS = 4
+_PARTS = 4
+# Orders and sizes at which a Rényi divergence is bounded by means as well.
+_HIGHEST_BET, _FEWEST_BET = 3.0, 10_000
+
+_Scores = tuple[FloatArray, FloatArray]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How the rows of a sample are used.
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A witness fitted on all parts but one, for each, and the held-out scores."""
 
-    Attributes
-    ----------
-    learned : float
-        Share of the rows that are only learned from.
-    n_rounds : int
-    """
-
-    learned: float = 0.4
-    n_rounds: int = 1
-
-    def cuts(self, n: int) -> list[int]:
-        """Return where each of the rounds begins, and n."""
-        first = round(self.learned * n)
-        rounds = range(self.n_rounds + 1)
-        return [first + (n - first) * k // self.n_rounds for k in rounds]
+    witness: Witness
+    scorers: tuple[Scorer, ...]
+    held_out: _Scores
 
 
 def audit_pair(
@@ -57,113 +49,136 @@ def audit_pair(
     *,
     kernel: KernelSettings,
     seed: int,
-    plan: Plan | None = None,
-    shuffle: bool = True,
-) -> tuple[CountingRegion, tuple[RoundResult, ...]]:
-    """Learn events from two samples and count them.
+) -> tuple[FoldResult, ...]:
+    """Learn events from either half of two samples and count them on the other.
 
     Parameters
     ----------
     x, y : ndarray of shape (n_x, d) and (n_y, d)
-        Independent rows.
+        Independent rows, at least 20 of each.
     witnesses : sequence of Witness
     target : Divergence
-        What the events are chosen for; the region serves every other too.
+        What the events are chosen for; the counts serve every other too.
     beta : float
-        Error of the region.
+        Error of both folds together.
     kernel : KernelSettings
     seed : int
-    plan : Plan, optional
 
     Returns
     -------
-    region : CountingRegion
-    rounds : tuple of RoundResult
+    tuple of two FoldResult
     """
     rng = np.random.default_rng([seed, 0])
-    if shuffle:
-        x, y = x[rng.permutation(len(x))], y[rng.permutation(len(y))]
-    plan = Plan() if plan is None else plan
-    cuts = list(zip(plan.cuts(len(x)), plan.cuts(len(y)), strict=True))
-    views = Views(
-        x,
-        y,
-        cuts[0],
-        kernel=kernel,
-        needed={witness.view for witness in witnesses},
-        seed=seed,
+    sides = [rows[rng.permutation(len(rows))] for rows in (x, y)]
+    halves = [np.array_split(rows, 2) for rows in sides]
+    return tuple(
+        _audit_fold(
+            tuple(half[k] for half in halves),
+            tuple(half[1 - k] for half in halves),
+            witnesses,
+            target,
+            beta / 2,
+            kernel,
+            np.random.default_rng([seed, 3 + k]),
+        )
+        for k in (0, 1)
     )
-    counted = len(x) - cuts[0][0], len(y) - cuts[0][1]
-    counts, results = [], []
-    for start, stop in pairwise(cuts):
-        fits = [_cross_fit(witness, views, start, seed) for witness in witnesses]
-        event = choose_event(
-            score_curves([scores for _, scores in fits]), target, beta, counted
+
+
+def largest_bound(n_x: int, n_y: int, target: Divergence, beta: float) -> float:
+    """Return the bound of an event that holds for all rows of X and for none of Y."""
+    # The second fold counts the larger halves.
+    sizes = n_x - n_x // 2, n_y - n_y // 2
+    error = _count_error(target, sizes, beta / 2)
+    accepted = AcceptanceSet.for_rates(target, (1.0, 0.0), sizes, error)
+    return CountingRegion(sizes[0], sizes[0], 0, sizes[1], accepted).lower(target)
+
+
+def _bets(target: Divergence, sizes: tuple[int, int]) -> bool:
+    """Whether half of the error goes to means: decided before anything is counted."""
+    few = 2 * min(sizes) < _FEWEST_BET
+    return target.alpha is not None and target.alpha <= _HIGHEST_BET and not few
+
+
+def _count_error(target: Divergence, sizes: tuple[int, int], error: float) -> float:
+    return error / 2 if _bets(target, sizes) else error
+
+
+def _audit_fold(
+    learning: tuple[FloatArray, FloatArray],
+    counting: tuple[FloatArray, FloatArray],
+    witnesses: Sequence[Witness],
+    target: Divergence,
+    error: float,
+    kernel: KernelSettings,
+    rng: np.random.Generator,
+) -> FoldResult:
+    sizes = len(counting[0]), len(counting[1])
+    views = Views(learning, counting, kernel, {w.view for w in witnesses}, rng)
+    fits = [_cross_fit(witness, views, rng) for witness in witnesses]
+    held_out = [fit.held_out for fit in fits]
+    curves = score_curves(held_out)
+    count_error = _count_error(target, sizes, error)
+    event = choose_event(curves, target, count_error, sizes)
+    accepted = AcceptanceSet.for_rates(target, event.rates, sizes, count_error)
+    scored = _fresh_scores(fits[event.witness], event.column, views, rng)
+    hits = [int((scores >= event.threshold).sum()) for scores in scored]
+    betting = 0.0
+    if _bets(target, sizes) and target.alpha is not None:
+        tilts = choose_tilts(
+            curves,
+            held_out,
+            target.alpha,
+            error / 2,
+            sizes,
+            symmetric=target.symmetric,
         )
-        scorers, witness = fits[event.witness][0], witnesses[event.witness]
-        fresh = views.between(witness.view, start, stop)
-        hits = [
-            _count(scorers, rows, event.column, event.threshold, rng) for rows in fresh
-        ]
-        sizes = len(fresh[0]), len(fresh[1])
-        shape = Shape.for_rates(target, event.rates, sizes, beta)
-        counts.append(EventCount(hits[0], sizes[0], hits[1], sizes[1], shape))
-        results.append(
-            RoundResult(
-                witness=witness.name,
-                column=event.column,
-                threshold=event.threshold,
-                expected=event.rates,
-                hits_x=hits[0],
-                n_x=sizes[0],
-                hits_y=hits[1],
-                n_y=sizes[1],
+        for tilt in tilts:
+            fit = fits[tilt.witness]
+            u = [tilt.of(s) for s in _fresh_scores(fit, tilt.column, views, rng)]
+            pilots = [tilt.of(s[:, tilt.column]) for s in fit.held_out]
+            way = -1 if tilt.reverse else 1
+            found = betting_bound(
+                *u[::way], pilots[::way], target.alpha, error / 2 / len(tilts)
             )
-        )
-    return CountingRegion(tuple(counts), beta), tuple(results)
+            betting = max(betting, found)
+    return FoldResult(
+        witness=fits[event.witness].witness.name,
+        column=event.column,
+        threshold=event.threshold,
+        expected=event.rates,
+        region=CountingRegion(hits[0], sizes[0], hits[1], sizes[1], accepted),
+        target=target,
+        betting=betting,
+    )
 
 
-def largest_bound(
-    n_x: int, n_y: int, target: Divergence, beta: float, plan: Plan | None = None
-) -> float:
-    """Return the bound that an event would give which held for all X and no Y."""
-    plan = Plan() if plan is None else plan
-    cuts = np.stack([np.diff(plan.cuts(n_x)), np.diff(plan.cuts(n_y))], axis=1)
-    counts = []
-    for size_x, size_y in cuts.tolist():
-        shape = Shape.for_rates(target, (1.0, 0.0), (size_x, size_y), beta)
-        counts.append(EventCount(size_x, size_x, 0, size_y, shape))
-    return CountingRegion(tuple(counts), beta).lower(target)
-
-
-def _cross_fit(
-    witness: Witness, views: Views, stop: tuple[int, int], seed: int
-) -> tuple[list[Scorer], tuple[FloatArray, FloatArray]]:
-    """Fit a witness on all folds but one, for each; return fits and held-out scores."""
-    sides = views.between(witness.view, (0, 0), stop)
+def _cross_fit(witness: Witness, views: Views, rng: np.random.Generator) -> _Fitted:
+    sides = views.learning(witness.view)
     scorers: list[Scorer] = []
-    held_out: list[list[FloatArray]] = [[], []]
-    for k in range(_FOLDS):
-        kept = [np.arange(len(rows)) % _FOLDS != k for rows in sides]
-        scorer = witness.fit(sides[0][kept[0]], sides[1][kept[1]], seed + k)
+    held_out: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    for k in range(_PARTS):
+        kept = [np.arange(len(rows)) % _PARTS != k for rows in sides]
+        seed = int(rng.integers(2**31))
+        scorer = witness.fit(sides[0][kept[0]], sides[1][kept[1]], seed)
         scorers.append(scorer)
         for found, rows, keep in zip(held_out, sides, kept, strict=True):
             found.append(scorer(rows[~keep]))
-    return scorers, (np.concatenate(held_out[0]), np.concatenate(held_out[1]))
+    pooled = np.concatenate(held_out[0]), np.concatenate(held_out[1])
+    return _Fitted(witness, tuple(scorers), pooled)
 
 
-def _count(
-    scorers: Sequence[Scorer],
-    rows: FloatArray,
-    column: int,
-    threshold: float,
-    rng: np.random.Generator,
-) -> int:
-    """Count rows whose score by a fit drawn for the row reaches the threshold."""
-    drawn = rng.integers(len(scorers), size=len(rows))
-    hits = 0
-    for k, scorer in enumerate(scorers):
-        part = rows[drawn == k]
-        if len(part):
-            hits += int((scorer(part)[:, column] >= threshold).sum())
-    return hits
+def _fresh_scores(
+    fit: _Fitted, column: int, views: Views, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Score the rows to be counted, each by a fit drawn for it."""
+    found = []
+    for rows in views.counting(fit.witness.view):
+        drawn = rng.integers(len(fit.scorers), size=len(rows))
+        scores = np.empty(len(rows))
+        for k, scorer in enumerate(fit.scorers):
+            chosen = drawn == k
+            if chosen.any():
+                scores[chosen] = scorer(rows[chosen])[:, column]
+        found.append(scores)
+    return found

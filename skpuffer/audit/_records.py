@@ -48,9 +48,9 @@ def joint_verdict(verdicts: Sequence[str | None]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class RoundResult:
-    """One event and its counts.
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """The event of one fold, its counts, and what they leave open.
 
     Attributes
     ----------
@@ -61,24 +61,39 @@ class RoundResult:
     threshold : float
         The event is a score of at least this.
     expected : (float, float)
-        Rates of the event among rows of X and of Y it was chosen by.
-    hits_x, n_x, hits_y, n_y : int
-        How often it held, and of how many rows that played no part in the choice.
+        Rates of the event for rows of X and Y, as estimated when it was chosen.
+    region : CountingRegion
+        The counts, of rows that played no part in the choice; P is X.
+    target : Divergence
+        What the event was chosen for.
+    betting : float
+        A bound on the same Rényi divergence by means, 0 where there is none.
     """
 
     witness: str
     column: int
     threshold: float
     expected: tuple[float, float]
-    hits_x: int
-    n_x: int
-    hits_y: int
-    n_y: int
+    region: CountingRegion
+    target: Divergence
+    betting: float = 0.0
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Hits among X, rows of X, hits among Y, rows of Y."""
+        region = self.region
+        return region.hits_p, region.n_p, region.hits_q, region.n_q
+
+    def lower(self, target: Divergence) -> float:
+        """Return the bound of this fold for a divergence."""
+        found = self.region.lower(target)
+        return max(found, self.betting) if target == self.target else found
 
     def __str__(self) -> str:
+        hits_x, n_x, hits_y, n_y = self.counts
         return (
             f"{self.witness} score {self.column} ≥ {self.threshold:.4g}: "
-            f"{self.hits_x} of {self.n_x} against {self.hits_y} of {self.n_y}"
+            f"{hits_x} of {n_x} against {hits_y} of {n_y}"
         )
 
 
@@ -103,9 +118,8 @@ class PairResult:
         Why `bound` is nan.
     confidence : float
         Of this pair's bounds: errors are shared among pairs.
-    rounds : tuple of RoundResult
-    region : CountingRegion or None
-        What the counts leave open.
+    folds : tuple of FoldResult
+        Each with half of the error; every bound is the larger of both.
     divergence, margin : tuple of float
         Plug-in kernel Rényi divergence at each `reg`, and how far above the truth it
         may lie (∞ where no bound is known): diagnostics, except under
@@ -120,14 +134,18 @@ class PairResult:
     verdict: str | None
     reason: str | None
     confidence: float
-    rounds: tuple[RoundResult, ...] = ()
-    region: CountingRegion | None = None
+    folds: tuple[FoldResult, ...] = ()
     divergence: tuple[float, ...] = ()
     margin: tuple[float, ...] = ()
 
     def lower(self, target: Divergence) -> float:
         """Return the bound for another δ or order; nan without counts."""
-        return math.nan if self.region is None else self.region.lower(target)
+        return max((fold.lower(target) for fold in self.folds), default=math.nan)
+
+    @property
+    def best_fold(self) -> FoldResult | None:
+        """The fold with the larger bound."""
+        return max(self.folds, key=lambda f: f.lower(f.target), default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +204,14 @@ class AuditReport:
         """Return a table, one row a pair."""
         lines = []
         for pair in self.pairs:
-            last = pair.rounds[-1] if pair.rounds else None
+            fold = pair.best_fold
             lines.append(
                 {
                     "pair": " – ".join(label_text(label) for label in pair.labels),
                     "rows": f"{pair.n_x} / {pair.n_y}",
                     "bound": pair.bound,
                     "verdict": pair.verdict,
-                    "event": pair.reason or ("" if last is None else str(last)),
+                    "event": pair.reason or ("" if fold is None else str(fold)),
                 }
             )
         columns = ["pair", "rows", "bound", "verdict", "event"]

@@ -79,7 +79,14 @@ def read_pairs(
         Rows are missing, too few, not numeric, or the same in both samples.
     """
     if Y is None:
-        return _by_secret(X, secret, column, secret_pairs)
+        pairs = _by_secret(X, secret, column, secret_pairs)
+    else:
+        pairs = [_two_samples(X, Y, secret, column)]
+    _warn_about_duplicates(pairs)
+    return pairs
+
+
+def _two_samples(X: Any, Y: Any, secret: Any, column: Any) -> SamplePair:
     given = [
         name
         for name, used in (("secret= in fit", secret), ("secret=", column))
@@ -95,8 +102,7 @@ def read_pairs(
     if pair.reason:
         raise ValueError(f"{pair.reason}: draw more samples")
     _refuse_identical(pair)
-    warn_about_duplicates([pair])
-    return [pair]
+    return pair
 
 
 def _by_secret(X: Any, secret: Any, column: Any, pairs: Any) -> list[SamplePair]:
@@ -113,12 +119,10 @@ def _by_secret(X: Any, secret: Any, column: Any, pairs: Any) -> list[SamplePair]
     sample = read_sample(_Reader(column, pairs), X, None, secret, None, None)
     labels = list(sample.secret.labels)
     rows = [sample.values[sample.secret.codes == code] for code, _ in enumerate(labels)]
-    found = [
+    return [
         SamplePair((a, b), rows[labels.index(a)], rows[labels.index(b)])
         for a, b in sample.pairs
     ]
-    warn_about_duplicates(found)
-    return found
 
 
 def _refuse_identical(pair: SamplePair) -> None:
@@ -133,7 +137,7 @@ def _refuse_identical(pair: SamplePair) -> None:
             )
 
 
-def warn_about_duplicates(pairs: list[SamplePair]) -> None:
+def _warn_about_duplicates(pairs: list[SamplePair]) -> None:
     """Warn of rows that occur twice where values are not discrete.
 
     They would fall on both sides of the cut between learning and counting, and are no
@@ -150,7 +154,8 @@ def warn_about_duplicates(pairs: list[SamplePair]) -> None:
                 "independent draws, and copies of a row may be learned from and "
                 "counted; release each row once",
                 DuplicateRowsWarning,
-                stacklevel=5,
+                # From here over read_pairs and fit to whoever called fit.
+                stacklevel=4,
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,36 +122,39 @@ class _InUnits:
 
 
 class Views:
-    """Ranges of two shuffled samples, in the views that witnesses need.
+    """Rows to learn from and rows to count, as witnesses see them.
 
     Parameters
     ----------
-    x, y : ndarray of shape (n_x, d) and (n_y, d)
-    n_learned : (int, int)
-        The first rows of either, from which the kernel may be chosen.
+    learning, counting : two ndarray of shapes (n_x, d) and (n_y, d)
+        Rows of both samples.
     kernel : KernelSettings
+        Chosen by the rows to learn from.
     needed : set of str
-    seed : int
+        The views that are used.
+    rng : numpy.random.Generator
     """
 
     def __init__(
         self,
-        x: FloatArray,
-        y: FloatArray,
-        n_learned: tuple[int, int],
-        *,
+        learning: tuple[FloatArray, FloatArray],
+        counting: tuple[FloatArray, FloatArray],
         kernel: KernelSettings,
         needed: set[str],
-        seed: int,
+        rng: np.random.Generator,
     ):
-        self._views = {ROWS: (x, y)}
+        self._views = {ROWS: (learning, counting)}
         if FEATURES in needed:
-            mapped = kernel.map_for(x[: n_learned[0]], y[: n_learned[1]], seed)
-            self._views[FEATURES] = mapped.transform(x), mapped.transform(y)
+            mapped = kernel.map_for(*learning, int(rng.integers(2**31)))
+            self._views[FEATURES] = (
+                (mapped.transform(learning[0]), mapped.transform(learning[1])),
+                (mapped.transform(counting[0]), mapped.transform(counting[1])),
+            )
 
-    def between(
-        self, view: str, start: Sequence[int], stop: Sequence[int]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of either sample from `start` to `stop`."""
-        x, y = self._views[view]
-        return x[start[0] : stop[0]], y[start[1] : stop[1]]
+    def learning(self, view: str) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of X and of Y to learn from."""
+        return self._views[view][0]
+
+    def counting(self, view: str) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of X and of Y to count."""
+        return self._views[view][1]

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import owens_t
 
 from skpuffer.core.event_divergence import Divergence, binary_renyi
-from skpuffer.core.events import CountingRegion, EventCount, Shape
+from skpuffer.core.events import AcceptanceSet, CountingRegion
 
 BETA = 0.05
 TARGETS = [
@@ -25,11 +25,13 @@ IDS = [repr(target)[10:] for target in TARGETS]
 RATES = [(0.6, 0.2), (0.9, 0.5), (0.5, 0.5), (0.2, 0.02), (1.0, 0.0), (0.1, 0.8)]
 
 
+SCORES = np.linspace(-2.5, 4.5, 281)
+
+
 def region(counts, sizes, target, rates=None, beta=BETA):
     rates = rates or tuple(c / n for c, n in zip(counts, sizes, strict=True))
-    shape = Shape.for_rates(target, rates, sizes, beta)
-    count = EventCount(counts[0], sizes[0], counts[1], sizes[1], shape)
-    return CountingRegion([count], beta)
+    accepted = AcceptanceSet.for_rates(target, rates, sizes, beta)
+    return CountingRegion(counts[0], sizes[0], counts[1], sizes[1], accepted)
 
 
 def value(target, p, q):
@@ -97,95 +99,42 @@ def test_impossible_divergences_are_refused(arguments, named):
 # --- the level, by enumeration of all counts ---
 
 
-def misses(lowers, sizes, p, q, truth):
-    """Return the probability that a bound exceeds the truth."""
-    pmf = np.outer(
-        stats.binom.pmf(np.arange(sizes[0] + 1), sizes[0], p),
-        stats.binom.pmf(np.arange(sizes[1] + 1), sizes[1], q),
-    )
-    return float(pmf[lowers > truth + 1e-9].sum())
-
-
 @pytest.mark.parametrize("made_for", [TARGETS[1], TARGETS[3]], ids=["epsilon", "renyi"])
 @pytest.mark.parametrize("rates", [(0.6, 0.2), (0.1, 0.8), (1.0, 0.0)])
 def test_no_bound_exceeds_the_truth_more_often_than_stated(made_for, rates):
-    sizes = (11, 8)
+    n_p, n_q = 11, 8
     asked = [TARGETS[1], TARGETS[2], TARGETS[3]]
-    shape = Shape.for_rates(made_for, rates, sizes, BETA)
-    lowers = np.zeros((len(asked), sizes[0] + 1, sizes[1] + 1))
-    for a in range(sizes[0] + 1):
-        for b in range(sizes[1] + 1):
-            found = CountingRegion([EventCount(a, sizes[0], b, sizes[1], shape)], BETA)
+    accepted = AcceptanceSet.for_rates(made_for, rates, (n_p, n_q), BETA)
+    lowers = np.zeros((len(asked), n_p + 1, n_q + 1))
+    for a in range(n_p + 1):
+        for b in range(n_q + 1):
+            found = CountingRegion(a, n_p, b, n_q, accepted)
             lowers[:, a, b] = [found.lower(target) for target in asked]
     worst = 0.0
-    for p in np.linspace(0.02, 0.98, 17):
-        for q in np.linspace(0.02, 0.98, 17):
-            truths = np.array([max(0.0, value(t, p, q)) for t in asked])
+    for p in np.linspace(0.02, 0.98, 25):
+        for q in np.linspace(0.02, 0.98, 25):
+            truths = np.array([max(0.0, value(target, p, q)) for target in asked])
             # All targets at once: the bounds of one region hold together.
             over = (lowers > truths[:, None, None] + 1e-9).any(axis=0)
-            worst = max(worst, misses(np.where(over, 1.0, 0.0), sizes, p, q, 0.5))
+            pmf_p = stats.binom.pmf(np.arange(n_p + 1), n_p, p)
+            pmf_q = stats.binom.pmf(np.arange(n_q + 1), n_q, q)
+            worst = max(worst, float(pmf_p @ over @ pmf_q))
     assert worst <= BETA
-    # It is no idle statement.
-    assert lowers.max() > 0.5
-
-
-def test_rounds_share_the_level_though_events_depend_on_earlier_ones():
-    n, sizes, target = 5, (5, 5), Divergence(symmetric=True)
-    first = Shape.for_rates(target, (0.9, 0.1), sizes, BETA)
-    second = [
-        Shape.for_rates(target, rates, sizes, BETA) for rates in [(0.8, 0.3), (1.0, 0.0)]
-    ]
-    levels = {
-        (k, a, b): EventCount(a, n, b, n, shape).level_bounds(target)
-        for k, shape in enumerate([first, *second])
-        for a in range(n + 1)
-        for b in range(n + 1)
-    }
-    assert levels[0, 5, 0].shape == levels[1, 0, 5].shape
-    pmf = {
-        r: np.array([stats.binom.pmf(k, n, r) for k in range(n + 1)])
-        for r in (0.9, 0.5, 0.6, 0.25, 0.1)
-    }
-    # Randomised response of log-ratio log(9), with another event after good luck.
-    for p, q, then in [(0.9, 0.1, (0.5, 0.25)), (0.5, 0.1, (0.6, 0.6))]:
-        truth = max(value(target, p, q), value(target, *then))
-        missed = 0.0
-        for a in range(n + 1):
-            for b in range(n + 1):
-                lucky = a - b >= 3
-                rates = then if lucky else (p, q)
-                truth = max(value(target, p, q), value(target, *rates))
-                for c in range(n + 1):
-                    for d in range(n + 1):
-                        counts = [
-                            EventCount(a, n, b, n, first),
-                            EventCount(c, n, d, n, second[lucky]),
-                        ]
-                        chance = pmf[p][a] * pmf[q][b] * pmf[rates[0]][c]
-                        chance *= pmf[rates[1]][d]
-                        if chance > 1e-4:
-                            bound = CountingRegion(counts, BETA).lower(target)
-                            missed += chance * (bound > truth + 1e-9)
-                        else:
-                            missed += chance * 0
-        assert missed <= BETA
+    if rates != (0.1, 0.8):  # It is no idle statement.
+        assert worst > BETA / 5
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=IDS)
-def test_sets_are_as_probable_as_they_say_and_nested(target):
+def test_sets_are_as_probable_as_they_say_and_no_more(target):
     for rates in RATES:
-        shape = Shape.for_rates(target, rates, (200, 150), BETA)
-        scores = np.linspace(-2.5, 4.5, 281)
-        edges = np.concatenate([[0.0], stats.norm.cdf(scores), [1.0]])
-        cell = np.diff(stats.norm.cdf(scores), prepend=0.0)
-        mass = (cell * edges[np.minimum(shape.cells, 281)]).sum(axis=1)
-        everything = (shape.cells > 281).all(axis=1)
-        wanted = stats.norm.cdf(0.02 * np.arange(-150, 151) + stats.norm.isf(BETA))
-        assert (mass[~everything] >= wanted[~everything] - 1e-12).all()
-        assert (np.diff(shape.cells, axis=0) >= 0).all()
-        # A set holds all points below its points.
-        assert (np.diff(shape.cells, axis=1) <= 0).all()
-        assert mass[150] < 1 - BETA + 3e-3 or everything[150]
+        for beta in (0.05, 0.001):
+            accepted = AcceptanceSet.for_rates(target, rates, (200, 150), beta)
+            assert (np.diff(accepted.cells) <= 0).all()
+            edges = np.concatenate([[0.0], stats.norm.cdf(SCORES)])
+            mass = float((np.diff(edges) * edges[accepted.cells]).sum())
+            assert mass >= 1 - beta
+            # Up to one row of ties.
+            assert mass <= 1 - beta / 2
 
 
 # --- the bound, by brute force ---
@@ -199,16 +148,16 @@ def test_the_bound_is_the_least_divergence_in_the_region(target, counts):
     sizes = (60, 60)
     rates = (0.65, 0.2)
     found = region(counts, sizes, target, rates)
-    shape = found.counts[0].shape
-    grid = np.unique(np.concatenate([np.geomspace(1e-4, 1, 500), np.linspace(0, 1, 500)]))
+    grid = np.unique(
+        np.concatenate([np.geomspace(1e-4, 1, 500), np.linspace(0, 1, 500)])
+    )
     with np.errstate(divide="ignore"):
         z_p = stats.norm.isf(stats.binom.sf(counts[0] - 1, sizes[0], grid))
         z_q = stats.norm.isf(stats.binom.cdf(counts[1], sizes[1], grid))
-    scores = np.linspace(-2.5, 4.5, 281)
     # The cell that a score lies in; its upper end belongs to it.
-    cell_p = np.searchsorted(scores, z_p - 1e-9)
-    cell_q = np.searchsorted(scores, z_q - 1e-9)
-    allowed = np.append(shape.cells[150], 0)[np.minimum(cell_p, 281)]
+    cell_p = np.searchsorted(SCORES, z_p - 1e-9)
+    cell_q = np.searchsorted(SCORES, z_q - 1e-9)
+    allowed = np.append(found.accepted.cells, 0)[np.minimum(cell_p, 281)]
     inside = cell_q[None, :] < allowed[:, None]
     values = target.of_event(grid[:, None], grid[None, :])
     brute = max(0.0, float(values[inside].min()))
@@ -244,7 +193,7 @@ def test_the_linear_region_of_the_same_level_says_less():
             for t in np.linspace(0.1, 1.5, 15)
         )
         found = region(counts, sizes, Divergence()).lower(Divergence())
-        assert found > best + 0.02
+        assert found > best + 0.01
         separate = math.log(
             stats.beta.ppf(BETA / 2, counts[0], sizes[0] - counts[0] + 1)
             / stats.beta.isf(BETA / 2, counts[1] + 1, sizes[1] - counts[1])
@@ -279,14 +228,12 @@ def test_bounds_are_monotone_in_what_is_asked():
 
 def test_more_hits_say_more():
     target = Divergence(symmetric=True)
-    shape = Shape.for_rates(target, (0.5, 0.2), (50, 50), BETA)
+    accepted = AcceptanceSet.for_rates(target, (0.5, 0.2), (50, 50), BETA)
+    steps = range(0, 51, 10)
     lowers = np.array(
         [
-            [
-                CountingRegion([EventCount(a, 50, b, 50, shape)], BETA).lower(target)
-                for b in range(0, 51, 10)
-            ]
-            for a in range(0, 51, 10)
+            [CountingRegion(a, 50, b, 50, accepted).lower(target) for b in steps]
+            for a in steps
         ]
     )
     assert (np.diff(lowers, axis=0) >= 0).all()
@@ -298,26 +245,18 @@ def test_more_hits_say_more():
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 5), (2, 1000)])
 def test_tiny_samples(sizes):
     target = Divergence(symmetric=True)
-    found = region((sizes[0], 0), sizes, target, rates=(1.0, 0.0))
-    assert 0 <= found.lower(target) < 3
+    found = region((sizes[0], 0), sizes, target, rates=(1.0, 0.0)).lower(target)
+    # No more than Clopper and Pearson's bounds at the whole error each.
+    p, q = BETA ** (1 / sizes[0]), 1 - BETA ** (1 / sizes[1])
+    assert 0 <= found <= max(0.0, math.log(p / q))
 
 
-def test_rounds_with_the_same_rates_nearly_add_up():
+def test_impossible_counts_and_errors_are_refused():
     target = Divergence()
-    single = region((3000, 1100), (10_000, 10_000), target).lower(target)
-    shape = Shape.for_rates(target, (0.3, 0.11), (2500, 2500), BETA)
-    four = [EventCount(750, 2500, 275, 2500, shape)] * 4
-    found = CountingRegion(four, BETA).lower(target)
-    assert single - 0.01 < found <= single
-    assert CountingRegion(four[:1], BETA).lower(target) < found
-
-
-def test_impossible_counts_are_refused():
-    shape = Shape.for_rates(Divergence(), (0.5, 0.2), (10, 10), BETA)
+    accepted = AcceptanceSet.for_rates(target, (0.5, 0.2), (10, 10), BETA)
     for counts in [(11, 10, 0, 10), (-1, 10, 0, 10), (0, 0, 0, 10), (1, 10, 3, 2)]:
         with pytest.raises(ValueError, match="an event held for"):
-            EventCount(*counts, shape)
-    with pytest.raises(ValueError, match="at least one round"):
-        CountingRegion([], BETA)
-    with pytest.raises(ValueError, match=r"beta=0\.1"):
-        CountingRegion([EventCount(5, 10, 2, 10, shape)], 0.1)
+            CountingRegion(*counts, accepted)
+    for beta in (0.0, 1.0, 1e-6, math.nan):
+        with pytest.raises(ValueError, match="beta="):
+            AcceptanceSet.for_rates(target, (0.5, 0.2), (10, 10), beta)
