@@ -9,17 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.audit._claims import AuditSettings, check_settings, read_target
-from skpuffer.audit._folds import audit_pair, largest_bound
-from skpuffer.audit._kernel import KernelDivergence, measure
-from skpuffer.audit._records import (
-    AuditReport,
-    FoldResult,
-    PairResult,
-    joint_verdict,
-    verdict_for,
-)
-from skpuffer.audit._samples import SamplePair, read_pairs
+from skpuffer.audit._claims import check_settings, read_target
+from skpuffer.audit._pairs import audit_samples
+from skpuffer.audit._records import AuditReport, joint_verdict
+from skpuffer.audit._samples import read_pairs
 from skpuffer.exceptions import ParameterError
 
 
@@ -199,7 +192,7 @@ class KernelRenyiAuditor(BaseEstimator):
         # Bonferroni: the bounds of all pairs hold at once. Their number depends on the
         # sizes of the samples alone.
         beta = (1 - settings.confidence) / max(1, len(audited))
-        results = tuple(_audit(pair, settings, beta) for pair in pairs)
+        results = tuple(audit_samples(pair, settings, beta) for pair in pairs)
         known = [result for result in results if not math.isnan(result.bound)]
         worst = max(known, key=lambda r: r.bound, default=results[0])
         self.bound_ = worst.bound
@@ -279,68 +272,3 @@ class KernelRenyiAuditor(BaseEstimator):
     def score(self, X: Any, Y: Any = None, *, secret: Any = None) -> float:
         """Return minus the bound of a fresh fit, so that a search prefers less leakage."""
         return -self(X, Y, secret=secret)
-
-
-def _audit(pair: SamplePair, settings: AuditSettings, beta: float) -> PairResult:
-    """Audit one pair."""
-    sizes = len(pair.x), len(pair.y)
-    common = {"labels": pair.labels, "n_x": sizes[0], "n_y": sizes[1]}
-    if pair.reason:
-        return PairResult(
-            **common,
-            bound=math.nan,
-            ceiling=math.nan,
-            verdict=verdict_for(math.nan, math.nan, settings.epsilon),
-            reason=pair.reason,
-            confidence=1 - beta,
-        )
-    kernel = _divergence(pair, settings, beta)
-    folds: tuple[FoldResult, ...] = ()
-    if settings.kernel_claim:
-        bound, ceiling = kernel.bound, kernel.ceiling
-    else:
-        folds = audit_pair(
-            pair.x,
-            pair.y,
-            settings.witnesses,
-            settings.target,
-            beta,
-            kernel=settings.kernel,
-            seed=settings.seed,
-        )
-        bound = max(fold.lower(settings.target) for fold in folds)
-        ceiling = largest_bound(*sizes, settings.target, beta)
-    return PairResult(
-        **common,
-        bound=bound,
-        ceiling=ceiling,
-        verdict=verdict_for(bound, ceiling, settings.epsilon),
-        reason=None,
-        confidence=1 - beta,
-        folds=folds,
-        divergence=kernel.values,
-        margin=kernel.margin,
-    )
-
-
-def _divergence(
-    pair: SamplePair, settings: AuditSettings, beta: float
-) -> KernelDivergence:
-    try:
-        return measure(
-            pair.x,
-            pair.y,
-            kernel=settings.kernel,
-            regs=settings.regs,
-            alpha=settings.kernel_order,
-            symmetric=settings.target.symmetric,
-            beta=beta,
-            seed=settings.seed,
-            all_rows=settings.kernel_claim,
-        )
-    except ValueError:
-        if settings.kernel_claim:
-            raise
-        # A kernel with k(x, x) above 1: a good witness all the same.
-        unknown = (math.nan,) * len(settings.regs)
-        return KernelDivergence(unknown, unknown, math.nan)

@@ -86,12 +86,17 @@ def audit_pair(
 
 
 def largest_bound(n_x: int, n_y: int, target: Divergence, beta: float) -> float:
-    """Return the bound of an event that holds for all rows of X and for none of Y."""
+    """Return the bound if an event held for all rows counted of X and for none of Y."""
     # The second fold counts the larger halves.
     sizes = n_x - n_x // 2, n_y - n_y // 2
     error = _count_error(target, sizes, beta / 2)
     accepted = AcceptanceSet.for_rates(target, (1.0, 0.0), sizes, error)
-    return CountingRegion(sizes[0], sizes[0], 0, sizes[1], accepted).lower(target)
+    found = CountingRegion(sizes[0], sizes[0], 0, sizes[1], accepted).lower(target)
+    if _bets(target, sizes) and target.alpha is not None:
+        u = np.ones(sizes[0]), np.zeros(sizes[1])
+        share = beta / 4 / (2 if target.symmetric else 1)
+        found = max(found, betting_bound(*u, u, target.alpha, share))
+    return found
 
 
 def _bets(target: Divergence, sizes: tuple[int, int]) -> bool:
