@@ -112,6 +112,7 @@ def test_of_too_many_waiting_rows_the_latest_find_partners():
     X, Y = shifted(3, 3000)
     audit = RunningAudit(0.5, **SMALL).partial_fit(X[:100], Y[:100])
     seen = audit._stream.moments.counts[1]
+    audit._stream.next_choice = 9999  # When rows would move from the buffer as well.
     audit.partial_fit(X[100:101], Y[100:2100])
     # One has found a partner; of the others the oldest 1,599 are learned from.
     assert audit.n_pairs_ == 101

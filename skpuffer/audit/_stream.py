@@ -24,9 +24,9 @@ from skpuffer.core.betting import largest_stake, log_factors
 from skpuffer.core.prior import FloatArray
 
 # Events and stakes are chosen anew each time the stream has grown by this factor.
-_GROWTH = 1.3
+_GROWTH = 1.2
 # Of the pairs seen, at most this share is held back from the moments to choose events.
-_HELD_BACK = 0.5
+_HELD_BACK = 0.4
 # Pairs that are bet on at a time.
 _BLOCK = 2048
 
