@@ -8,12 +8,14 @@ other rows. A poor witness costs power alone, and so does a long list of them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
@@ -103,7 +105,10 @@ class LinearWitness:
         rows, labels = _stacked(x, y)
         centre, scale = _standard(rows)
         model = LogisticRegression(class_weight="balanced", max_iter=200, tol=1e-3)
-        model.fit((rows - centre) / scale, labels)
+        with warnings.catch_warnings():
+            # What has not converged is a witness all the same.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit((rows - centre) / scale, labels)
         slope = model.coef_[0] / scale
 
         def score(rows: FloatArray) -> FloatArray:

@@ -20,16 +20,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv, ndtr
+from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 
 from skpuffer.core.event_divergence import Divergence
 from skpuffer.core.prior import FloatArray
 
 # Upper ends of the cells of scores that a set is made of. A score above the last is
-# never accepted: 7e-6 of the error.
-_SCORES = np.linspace(-2.5, 4.5, 281)
+# never accepted: 3e-12 of the error.
+_SCORES = np.concatenate([np.linspace(-2.5, 4.5, 281), np.linspace(4.6, 7.0, 25)])
+# Share of the error for which scores far out are given up on either axis: other targets
+# than the one a set is made for would pay dearly for a long, thin tail.
+_OUTER_SHARE = 0.01
 # What round-off may take away from a sum of cells.
 _ROUND_OFF = 1e-12
+_LEAST_BETA = 1e-9
 # A rate expected to be 0 or 1 is this many draws away from it.
 _LEAST_COUNT = 0.5
 
@@ -78,14 +82,11 @@ class AcceptanceSet:
         Raises
         ------
         ValueError
-            `beta` is out of range, or so small that the cells do not suffice.
+            `beta` is out of range, or below 1e-9.
         """
+        if not _LEAST_BETA <= beta < 1:
+            raise ValueError(f"beta={beta!r} must be at least {_LEAST_BETA:g}, below 1")
         mass = np.diff(ndtr(_SCORES), prepend=0.0)
-        least_beta = 1 - mass.sum() ** 2 + _ROUND_OFF
-        if not least_beta < beta < 1:
-            raise ValueError(
-                f"beta={beta!r} must lie below 1 and above {least_beta:.1g}"
-            )
         # Between 0 and n, so that no probability is beyond doubt.
         hits = [
             min(max(rate * n, _LEAST_COUNT), n - _LEAST_COUNT)
@@ -96,10 +97,12 @@ class AcceptanceSet:
         values = target.of_event(p[:, None], q[None, :])
         # Falling along both axes, whatever round-off did.
         values = np.minimum.accumulate(np.minimum.accumulate(values, axis=0), axis=1)
+        outer = np.searchsorted(_SCORES, -ndtri(_OUTER_SHARE * beta))
+        values[outer:, :] = values[:, outer:] = -np.inf
         order = np.argsort(-values, axis=None, kind="stable")
         covered = np.cumsum(np.outer(mass, mass).ravel()[order])
         last = int(np.searchsorted(covered, 1 - beta + _ROUND_OFF))
-        least = values.ravel()[order[min(last, covered.size - 1)]]
+        least = values.ravel()[order[last]]
         # Ties are taken in as a whole: their order plays no part.
         return cls(beta, (values >= least).sum(axis=1))
 
@@ -132,9 +135,9 @@ class CountingRegion:
     >>> expected = AcceptanceSet.for_rates(Divergence(), (0.73, 0.27), (100, 100), 0.05)
     >>> region = CountingRegion(73, 100, 27, 100, expected)
     >>> round(region.lower(Divergence()), 2), round(region.lower(Divergence(0.1)), 2)
-    (0.69, 0.47)
+    (0.69, 0.5)
     >>> round(region.lower(Divergence(alpha=2.0)), 2)
-    0.29
+    0.33
 
     Counts that say nothing:
 
