@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 from skpuffer._parameters import boolean, choice, integer, number
@@ -138,15 +140,14 @@ def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
 
 
 def _is_zero(value: Any) -> bool:
-    return (
-        not isinstance(value, bool) and isinstance(value, (int, float)) and value == 0
-    )
+    boolean = isinstance(value, (bool, np.bool_))
+    return not boolean and isinstance(value, numbers.Real) and value == 0
 
 
 def _regs(reg: Any) -> tuple[float, ...]:
-    values = (
-        list(reg) if isinstance(reg, (list, tuple)) or hasattr(reg, "tolist") else [reg]
-    )
+    several = isinstance(reg, (list, tuple, np.ndarray))
+    values = np.ravel(reg).tolist() if isinstance(reg, np.ndarray) else reg
+    values = list(values) if several else [reg]
     if not values:
         raise ParameterError("reg=() must hold at least one number")
     found = tuple(number("reg", value, above=0.0) for value in values)

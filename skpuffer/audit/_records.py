@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 import pandas as pd
 
@@ -196,8 +197,8 @@ class AuditReport:
                 return pair.reason
         most = min(pair.ceiling for pair in self.pairs)
         return (
-            "even an event that holds for all rows of one sample and none of the other "
-            f"would show no more than {most:.4g}, and {self.epsilon:g} is claimed"
+            f"so many rows can show no more than {most:.4g}, whatever they hold, and "
+            f"{self.epsilon:g} is claimed"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -225,4 +226,4 @@ class AuditReport:
         table = self.to_frame().to_html(
             index=False, float_format="{:.4g}".format, border=0
         )
-        return f"<div><p>{self.sentence}</p>{table}</div>"
+        return f"<div><p>{escape(self.sentence)}</p>{table}</div>"

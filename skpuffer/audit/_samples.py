@@ -141,9 +141,11 @@ def _warn_about_duplicates(pairs: list[SamplePair]) -> None:
     """Warn of rows that occur twice where values are not discrete.
 
     They would fall on both sides of the cut between learning and counting, and are no
-    independent draws.
+    independent draws. Whole numbers repeat themselves.
     """
     for pair in pairs:
+        if all(np.array_equal(rows, np.floor(rows)) for rows in (pair.x, pair.y)):
+            continue
         codes = np.concatenate([_row_codes(pair.x), _row_codes(pair.y)])
         distinct = len(np.unique(codes))
         repeated = len(codes) - distinct
