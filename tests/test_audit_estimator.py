@@ -201,6 +201,14 @@ def test_each_column_alone_says_nothing_and_the_row_everything():
     assert found.verdict == "refuted"
 
 
+def test_a_constant_column_says_nothing():
+    rows = ONE.assign(one=1.0)
+    noise = RenyiPufferfishLaplace(4, secret="sex", scope="column").fit(rows)
+    found = audit_estimator(noise, rows, **QUICK)
+    assert (found.cases[1].columns, found.cases[1].bound) == (("one",), 0.0)
+    assert found.verdict == "no violation found"
+
+
 def test_all_cases_share_the_confidence(monkeypatch):
     given = []
     fit = KernelRenyiAuditor.fit

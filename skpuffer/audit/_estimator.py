@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,100 +13,16 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._parameters import boolean, integer, number
-from skpuffer._text import group_text, label_text
 from skpuffer.audit._auditor import KernelRenyiAuditor
+from skpuffer.audit._cases import CaseAudit, EstimatorAudit
 from skpuffer.audit._promised import Case, promised_cases
-from skpuffer.audit._records import TOO_FEW, joint_verdict
+from skpuffer.audit._records import NO_VIOLATION, TOO_FEW, joint_verdict
 from skpuffer.audit._samples import SamplePair
 from skpuffer.exceptions import (
     DuplicateRowsWarning,
     ParameterError,
     SkpufferWarning,
 )
-
-
-@dataclass(frozen=True)
-class CaseAudit:
-    """What was found for one prior, pair and, with ``scope="column"``, column.
-
-    Attributes
-    ----------
-    prior : hashable or None
-    pair : tuple of (value, value)
-    columns : tuple of str
-        The columns looked at together.
-    n_rows : tuple of (int, int)
-        Rows released under either value of the secret.
-    bound : float
-        Lower bound on the true ε, NaN where none could be computed.
-    verdict : str
-    reason : str or None
-    """
-
-    prior: Hashable
-    pair: tuple[Hashable, Hashable]
-    columns: tuple[str, ...]
-    n_rows: tuple[int, int]
-    bound: float
-    verdict: str
-    reason: str | None
-
-    def __str__(self) -> str:
-        pair = f"{label_text(self.pair[0])} – {label_text(self.pair[1])}"
-        name = f"{group_text(self.prior, pair)}; {', '.join(self.columns)}"
-        found = self.reason if math.isnan(self.bound) else f"ε ≥ {self.bound:.3g}"
-        return f"{name}: {self.verdict} ({found})"
-
-
-@dataclass(frozen=True)
-class EstimatorAudit:
-    """What samples of a release say about its guarantee.
-
-    Attributes
-    ----------
-    bound : float
-        The largest bound of all cases: larger is leakier. NaN where none could be
-        computed.
-    verdict : {"refuted", "no violation found", "too few samples"}
-        On the guarantee as a whole: "refuted" if a case is, otherwise "too few
-        samples" if a case has too few.
-    reason : str or None
-        Why `bound` is NaN.
-    confidence : float
-        All bounds hold together with this probability; each case has its share.
-    alpha : float or None
-        Order of the claim; None for an (ε, δ) one.
-    epsilon, delta : float
-        The claim; δ is 0 for a Rényi claim.
-    held_out : bool
-        Whether rows stand for the population, or for the prior of the guarantee.
-    cases : tuple of CaseAudit
-    guarantee : Guarantee
-        That of the estimator.
-    """
-
-    bound: float
-    verdict: str
-    reason: str | None
-    confidence: float
-    alpha: float | None
-    epsilon: float
-    delta: float
-    held_out: bool
-    cases: tuple[CaseAudit, ...]
-    guarantee: Any
-
-    def __str__(self) -> str:
-        if self.alpha is None:
-            claim = f"(ε, δ) = ({self.epsilon:g}, {self.delta:g})"
-        else:
-            claim = f"({label_text(self.alpha)}, {self.epsilon:g})-Rényi"
-        where = "for the population of X" if self.held_out else "for its own prior"
-        lines = [
-            f"{claim} {where}: {self.verdict} at confidence {100 * self.confidence:g} %",
-            *map(str, self.cases),
-        ]
-        return "\n  ".join(lines)
 
 
 def audit_estimator(
@@ -235,6 +149,7 @@ def audit_estimator(
         delta=delta,
         confidence=share,
         symmetric=True,
+        claim="auto",
         secret=None,
         random_state=random_state,
     )
@@ -297,6 +212,9 @@ def _look(
         return CaseAudit(
             case.prior, case.pair, columns, sizes, math.nan, TOO_FEW, reason
         )
+    if (first == first[0]).all() and (second == first[0]).all():
+        # One and the same value, which is no mistake here as it would be elsewhere.
+        return CaseAudit(case.prior, case.pair, columns, sizes, 0.0, NO_VIOLATION, None)
     found = clone(judge)
     with warnings.catch_warnings():
         # Draws are independent, and those that agree do so by chance.
