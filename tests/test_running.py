@@ -94,6 +94,20 @@ def test_no_pair_is_bet_on_by_events_that_it_taught():
         assert audit._stream.events is events
 
 
+def test_every_pair_is_bet_on_before_it_teaches(monkeypatch):
+    seen = []
+
+    def spy(stream):
+        seen.append((stream.n_pairs, stream.n_bets))
+        return choose(stream)
+
+    choose = _stream.Stream._choose
+    monkeypatch.setattr(_stream.Stream, "_choose", spy)
+    RunningAudit(0.5, **SMALL).partial_fit(*shifted(34))
+    assert len(seen) > 10
+    assert seen == [(pairs, pairs - 40) for pairs, _ in seen]
+
+
 def test_the_cuts_between_chunks_do_not_matter():
     X, Y = shifted(2)
     whole = state(RunningAudit(0.5, **SMALL).partial_fit(X, Y))
