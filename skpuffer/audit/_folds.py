@@ -5,7 +5,9 @@ other, and the other way round, each fold with half of the error; so every bound
 larger of two. Within the learning half, witnesses are fitted on all parts but one, for
 each, and the choices made by the scores of the parts left out. A row that is counted is
 scored by one of these fits, drawn for the row alone: so a score is distributed as it
-was among the rows left out, and a count is exactly binomial.
+was among the rows left out, and a count is exactly binomial. Where most rows repeat
+others, one fit on some rows and choices by the rest: the fits would disagree on which
+outcomes belong to an event.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from skpuffer.audit._choice import choose_event, score_curves
 from skpuffer.audit._records import FoldResult
 from skpuffer.audit._renyi import betting_bound, choose_tilts
+from skpuffer.audit._samples import mostly_distinct
 from skpuffer.audit._views import KernelSettings, Views
 from skpuffer.audit._witnesses import Scorer, Witness
 from skpuffer.core.event_divergence import Divergence
@@ -25,6 +28,8 @@ from skpuffer.core.events import AcceptanceSet, CountingRegion
 from skpuffer.core.prior import FloatArray
 
 _PARTS = 4
+# Rows of either sample; more would teach little more.
+_MOST_LEARNED = 100_000
 # Orders and sizes at which a Rényi divergence is bounded by means as well.
 _HIGHEST_BET, _FEWEST_BET = 3.0, 10_000
 
@@ -73,8 +78,8 @@ def audit_pair(
     halves = [np.array_split(rows, 2) for rows in sides]
     return tuple(
         _audit_fold(
-            tuple(half[k] for half in halves),
-            tuple(half[1 - k] for half in halves),
+            (halves[0][k][:_MOST_LEARNED], halves[1][k][:_MOST_LEARNED]),
+            (halves[0][1 - k], halves[1][1 - k]),
             witnesses,
             target,
             beta / 2,
@@ -120,7 +125,8 @@ def _audit_fold(
 ) -> FoldResult:
     sizes = len(counting[0]), len(counting[1])
     views = Views(learning, counting, kernel, {w.view for w in witnesses}, rng)
-    fits = [_cross_fit(witness, views, rng) for witness in witnesses]
+    distinct = mostly_distinct(np.concatenate(learning))
+    fits = [_cross_fit(witness, views, rng, distinct) for witness in witnesses]
     held_out = [fit.held_out for fit in fits]
     curves = score_curves(held_out)
     count_error = _count_error(target, sizes, error)
@@ -158,12 +164,14 @@ def _audit_fold(
     )
 
 
-def _cross_fit(witness: Witness, views: Views, rng: np.random.Generator) -> _Fitted:
+def _cross_fit(
+    witness: Witness, views: Views, rng: np.random.Generator, distinct: bool
+) -> _Fitted:
     sides = views.learning(witness.view)
     scorers: list[Scorer] = []
     held_out: tuple[list[FloatArray], list[FloatArray]] = ([], [])
-    for k in range(_PARTS):
-        kept = [np.arange(len(rows)) % _PARTS != k for rows in sides]
+    for k in range(_PARTS) if distinct else (_PARTS,):
+        kept = [_kept(len(rows), k) for rows in sides]
         seed = int(rng.integers(2**31))
         scorer = witness.fit(sides[0][kept[0]], sides[1][kept[1]], seed)
         scorers.append(scorer)
@@ -173,17 +181,24 @@ def _cross_fit(witness: Witness, views: Views, rng: np.random.Generator) -> _Fit
     return _Fitted(witness, tuple(scorers), pooled)
 
 
+def _kept(n: int, k: int) -> np.ndarray:
+    """Return which rows are fitted: all but the k-th part, or about 60 %."""
+    place = np.arange(n)
+    return place % _PARTS != k if k < _PARTS else place % 5 < 3
+
+
 def _fresh_scores(
     fit: _Fitted, column: int, views: Views, rng: np.random.Generator
 ) -> list[FloatArray]:
     """Score the rows to be counted, each by a fit drawn for it."""
     found = []
-    for rows in views.counting(fit.witness.view):
+    for rows in views.counting:
         drawn = rng.integers(len(fit.scorers), size=len(rows))
         scores = np.empty(len(rows))
         for k, scorer in enumerate(fit.scorers):
             chosen = drawn == k
             if chosen.any():
-                scores[chosen] = scorer(rows[chosen])[:, column]
+                seen = views.see(fit.witness.view, rows[chosen])
+                scores[chosen] = scorer(seen)[:, column]
         found.append(scores)
     return found

@@ -127,14 +127,19 @@ def _by_secret(X: Any, secret: Any, column: Any, pairs: Any) -> list[SamplePair]
 
 def _refuse_identical(pair: SamplePair) -> None:
     if pair.x.shape == pair.y.shape and np.array_equal(
-        np.sort(_row_codes(pair.x)), np.sort(_row_codes(pair.y))
+        np.sort(row_codes(pair.x)), np.sort(row_codes(pair.y))
     ):
-        distinct = len(np.unique(_row_codes(pair.x)))
+        distinct = len(np.unique(row_codes(pair.x)))
         if np.array_equal(pair.x, pair.y) or distinct >= _CONTINUOUS * len(pair.x):
             raise ValueError(
                 f"X and Y hold the same {len(pair.x)} rows: an audit needs two samples "
                 "that were drawn independently"
             )
+
+
+def mostly_distinct(rows: FloatArray) -> bool:
+    """Whether at least half of the rows differ from all others."""
+    return len(np.unique(row_codes(rows))) >= _CONTINUOUS * len(rows)
 
 
 def _warn_about_duplicates(pairs: list[SamplePair]) -> None:
@@ -146,7 +151,7 @@ def _warn_about_duplicates(pairs: list[SamplePair]) -> None:
     for pair in pairs:
         if all(np.array_equal(rows, np.floor(rows)) for rows in (pair.x, pair.y)):
             continue
-        codes = np.concatenate([_row_codes(pair.x), _row_codes(pair.y)])
+        codes = np.concatenate([row_codes(pair.x), row_codes(pair.y)])
         distinct = len(np.unique(codes))
         repeated = len(codes) - distinct
         if repeated and distinct >= _CONTINUOUS * len(codes):
@@ -161,7 +166,7 @@ def _warn_about_duplicates(pairs: list[SamplePair]) -> None:
             )
 
 
-def _row_codes(rows: FloatArray) -> np.ndarray:
+def row_codes(rows: FloatArray) -> np.ndarray:
     """Return a number a row, equal for equal rows and hardly ever otherwise."""
     # Adding 0 turns -0 into 0. Sums of integers wrap around, in any order alike.
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)

@@ -133,6 +133,10 @@ class Views:
     needed : set of str
         The views that are used.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    counting : two ndarray
     """
 
     def __init__(
@@ -143,18 +147,17 @@ class Views:
         needed: set[str],
         rng: np.random.Generator,
     ):
-        self._views = {ROWS: (learning, counting)}
+        self.counting = counting
+        self._learning = {ROWS: learning}
         if FEATURES in needed:
-            mapped = kernel.map_for(*learning, int(rng.integers(2**31)))
-            self._views[FEATURES] = (
-                (mapped.transform(learning[0]), mapped.transform(learning[1])),
-                (mapped.transform(counting[0]), mapped.transform(counting[1])),
-            )
+            self._mapped = kernel.map_for(*learning, int(rng.integers(2**31)))
+            x, y = (self.see(FEATURES, rows) for rows in learning)
+            self._learning[FEATURES] = x, y
 
     def learning(self, view: str) -> tuple[FloatArray, FloatArray]:
         """Return the rows of X and of Y to learn from."""
-        return self._views[view][0]
+        return self._learning[view]
 
-    def counting(self, view: str) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of X and of Y to count."""
-        return self._views[view][1]
+    def see(self, view: str, rows: FloatArray) -> FloatArray:
+        """Return rows as a witness of this view sees them."""
+        return self._mapped.transform(rows) if view == FEATURES else rows
