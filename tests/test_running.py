@@ -227,6 +227,13 @@ def test_leaks_are_found():
     assert RunningAudit(1.0, symmetric=False, **SMALL).partial_fit(Y, X).bound_ > 3
 
 
+@pytest.mark.parametrize("given", [{"gamma": 0.2}, {"metric": "laplacian"}])
+def test_other_kernels_serve_as_well(given):
+    X, Y = np.random.default_rng(10).normal(size=(2, 2000, 4))
+    audit = RunningAudit(1.0, delta=0.05, **{**SMALL, "n_components": 32}, **given)
+    assert 0.3 <= audit.partial_fit(X, 1.6 * Y).bound_ < 4.5
+
+
 def test_equal_distributions_and_constant_columns_are_no_violation():
     X, Y = np.random.default_rng(12).normal(size=(2, 500, 3))
     audit = RunningAudit(0.5, **SMALL).partial_fit(X, Y)
@@ -243,9 +250,9 @@ def test_too_few_samples_are_no_zero():
     assert math.isnan(audit.bound_)
     assert audit.verdict_ == "too few samples"
     assert "40 pairs, 0 of them bet on" in audit.reason_
-    # Five pairs can at best double a fortune five times: 20 is reached, 40 is not.
-    audit.partial_fit(X[40:], Y[40:])
-    assert math.isnan(audit.bound_)
+    # Four pairs can at best double a fortune four times, and 20 is needed.
+    assert math.isnan(audit.partial_fit(X[40:44], Y[40:44]).bound_)
+    assert audit.partial_fit(X[44:], Y[44:]).bound_ == 0
     more = RunningAudit(8.0, **SMALL).partial_fit(*shifted(13, 600))
     # A claim of 8 takes thousands of pairs, smaller ones do not.
     assert more.verdict_ == "too few samples"
@@ -322,6 +329,9 @@ def test_merging_with_what_has_seen_nothing():
     first.merge(few).merge(first.spawn())
     np.testing.assert_allclose(_stream.log_mean(first._stream.log_fortunes), before)
     assert first.n_pairs_ == 605
+    heir = first.spawn().merge(first)
+    np.testing.assert_allclose(_stream.log_mean(heir._stream.log_fortunes), before)
+    assert heir._stream.moments.counts == first._stream.moments.counts
 
 
 def test_waiting_rows_find_partners_in_the_other_stream():

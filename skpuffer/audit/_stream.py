@@ -239,7 +239,7 @@ class Stream:
         """Whether the luckiest stream of this length would have refuted a claim."""
         delta = self.settings.delta
         most = math.log1p(float(largest_stake(epsilon, delta)) * (1 - delta))
-        return self.n_bets * most >= self.needed + math.log(len(self.log_fortunes))
+        return self.n_bets * most >= self.needed
 
     def refuted(self) -> int:
         """Return how many claims are refuted, counted from the smallest on.
