@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.audit._choice import choose_event, score_curves
+from skpuffer.audit._choice import ScoreCurve, choose_event, score_curves
 from skpuffer.audit._records import FoldResult
 from skpuffer.audit._renyi import betting_bound, choose_tilts
 from skpuffer.audit._samples import mostly_distinct
@@ -127,32 +127,15 @@ def _audit_fold(
     views = Views(learning, counting, kernel, {w.view for w in witnesses}, rng)
     distinct = mostly_distinct(np.concatenate(learning))
     fits = [_cross_fit(witness, views, rng, distinct) for witness in witnesses]
-    held_out = [fit.held_out for fit in fits]
-    curves = score_curves(held_out)
+    curves = score_curves([fit.held_out for fit in fits])
     count_error = _count_error(target, sizes, error)
     event = choose_event(curves, target, count_error, sizes)
     accepted = AcceptanceSet.for_rates(target, event.rates, sizes, count_error)
     scored = _fresh_scores(fits[event.witness], event.column, views, rng)
     hits = [int((scores >= event.threshold).sum()) for scores in scored]
     betting = 0.0
-    if _bets(target, sizes) and target.alpha is not None:
-        tilts = choose_tilts(
-            curves,
-            held_out,
-            target.alpha,
-            error / 2,
-            sizes,
-            symmetric=target.symmetric,
-        )
-        for tilt in tilts:
-            fit = fits[tilt.witness]
-            u = [tilt.of(s) for s in _fresh_scores(fit, tilt.column, views, rng)]
-            pilots = [tilt.of(s[:, tilt.column]) for s in fit.held_out]
-            way = -1 if tilt.reverse else 1
-            found = betting_bound(
-                *u[::way], pilots[::way], target.alpha, error / 2 / len(tilts)
-            )
-            betting = max(betting, found)
+    if _bets(target, sizes):
+        betting = _bet(fits, curves, views, target, error - count_error, sizes, rng)
     return FoldResult(
         witness=fits[event.witness].witness.name,
         column=event.column,
@@ -162,6 +145,38 @@ def _audit_fold(
         target=target,
         betting=betting,
     )
+
+
+def _bet(
+    fits: Sequence[_Fitted],
+    curves: Sequence[ScoreCurve],
+    views: Views,
+    target: Divergence,
+    error: float,
+    sizes: tuple[int, int],
+    rng: np.random.Generator,
+) -> float:
+    """Bound a Rényi divergence by means, with the error shared among directions."""
+    assert target.alpha is not None
+    tilts = choose_tilts(
+        curves,
+        [fit.held_out for fit in fits],
+        target.alpha,
+        error,
+        sizes,
+        symmetric=target.symmetric,
+    )
+    best = 0.0
+    for tilt in tilts:
+        fit = fits[tilt.witness]
+        u = [tilt.of(s) for s in _fresh_scores(fit, tilt.column, views, rng)]
+        pilots = tuple(tilt.of(s[:, tilt.column]) for s in fit.held_out)
+        way = -1 if tilt.reverse else 1
+        found = betting_bound(
+            *u[::way], pilots[::way], target.alpha, error / len(tilts)
+        )
+        best = max(best, found)
+    return best
 
 
 def _cross_fit(
