@@ -100,10 +100,10 @@ class KernelRenyiAuditor(BaseEstimator):
     Either half of the rows teaches the event that is counted on the other, each with
     half of the error, and every bound is the larger of two. The event, and the shape of
     the region of probabilities that its counts leave open, are those with the largest
-    bound to be expected for the claim; at other δ and orders the bounds hold as well
-    and may be less sharp. For orders up to 3 and 10,000 rows of either sample, half of
-    the error goes to means of a learned density ratio, which say more of a Rényi
-    divergence than any event.
+    bound to be expected for the claim. At other δ and orders the bounds hold as well and
+    are less sharp, at a much larger δ often 0: fit at the δ of interest. For orders up
+    to 3 and 10,000 rows of either sample, half of the error goes to means of a learned
+    density ratio, which say more of a Rényi divergence than any event.
 
     References
     ----------
