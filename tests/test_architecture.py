@@ -23,7 +23,7 @@ LAYERS = [
     {"core.sampling", "core.prior"},
     {"core.laws", "core.coupling", "core.crossing"},
     {"core.second_moments", "core.features", "core.low_rank", "core.betting"},
-    {"core.mixtures", "core.gram"},
+    {"core.mixtures", "core.gram", "core.paired_betting"},
     {"core.concentration", "core.event_divergence"},
     {"core.events"},
     {"core.calibration", "core.stop_loss"},

@@ -1,8 +1,8 @@
 """An audit that runs while a mechanism produces samples, and may be read at any time.
 
-For each claim ε of a grid there is a fortune (see `core.betting`), staked on events that
-only the past has chosen. Memory does not grow with the stream: second moments of
-features, a bounded buffer of the latest rows, one number a claim.
+For each claim ε of a grid there is a fortune (see `core.paired_betting`), staked on
+events that only the past has chosen. Memory does not grow with the stream: second
+moments of features, a bounded buffer of the latest rows, one number a claim.
 """
 
 from __future__ import annotations
@@ -98,12 +98,8 @@ class RunningAudit(BaseEstimator):
     ...         break
     >>> audit.verdict_, audit.n_pairs_ < 2000
     ('refuted', True)
-
-    Too few rows for any claim to be refuted:
-
-    >>> audit = RunningAudit(epsilon=0.5).partial_fit([[0.0]], [[1.0]])
-    >>> audit.bound_, audit.verdict_
-    (nan, 'too few samples')
+    >>> RunningAudit(epsilon=0.5).partial_fit([[0.0]], [[1.0]]).verdict_
+    'too few samples'
     """
 
     def __init__(
@@ -175,10 +171,9 @@ class RunningAudit(BaseEstimator):
         return self
 
     def spawn(self) -> RunningAudit:
-        """Return an audit for another stream, with the features of this one.
+        """Return an empty audit for another stream, with the features of this one.
 
-        It starts with no pair and a fortune of 1. Moments of audits with the same
-        features add up in `merge`.
+        Moments of audits with the same features add up in `merge`.
 
         Raises
         ------
@@ -202,10 +197,9 @@ class RunningAudit(BaseEstimator):
         the same features (see `spawn`); otherwise the longer stream's is kept.
 
         At the merge and ever after, `bound_` and `verdict_` are those of the product,
-        valid at any time, whenever the streams were merged: the moment may depend on
-        both. What either audit had refuted before is not kept: whoever acts on the
-        first refutation by any of them acts on several audits, each with an error of
-        its own.
+        valid at any time, and the moment of the merge may depend on both. What either
+        had refuted before is not kept: whoever acts on the first refutation by any of
+        them acts on several audits, each with an error of its own.
 
         Parameters
         ----------

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skpuffer.core.betting import growth_stakes, largest_stake
 from skpuffer.core.features import FourierFeatures, median_distance
+from skpuffer.core.paired_betting import growth_stakes, largest_stake
 from skpuffer.core.prior import FloatArray
 
 # Standard units beyond which a row is clipped before it enters a moment.

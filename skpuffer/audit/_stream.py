@@ -20,7 +20,7 @@ from skpuffer.audit._running_witnesses import (
     choose_events,
     learn_witnesses,
 )
-from skpuffer.core.betting import largest_stake, log_factors
+from skpuffer.core.paired_betting import largest_stake, log_factors
 from skpuffer.core.prior import FloatArray
 
 # Events and stakes are chosen anew each time the stream has grown by this factor.

@@ -1,4 +1,4 @@
-"""Betting on means: confidence bounds, and a test that may be watched.
+"""Betting on means: confidence bounds that hold for every sample size.
 
 A gambler whose fortune is multiplied by fair factors rarely gets rich: if every factor
 has mean at most 1 given the past, the fortune ever reaches 1/β with probability at most
@@ -7,8 +7,7 @@ power, never the level, as long as they look at the past alone.
 Pure: imports numpy.
 
 Waudby-Smith, Ramdas: Estimating means of bounded random variables by betting. JRSS B
-2024. Shekhar, Ramdas: Nonparametric two-sample testing by betting. IEEE Trans. Inf.
-Theory 2024. Ville: Étude critique de la notion de collectif. 1939.
+2024. Ville: Étude critique de la notion de collectif. 1939.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from skpuffer.core.prior import FloatArray
 
 # Of the largest stake that cannot lose everything, the most that is staked.
-_MOST = 0.99
+MOST_STAKED = 0.99
 # Before this row nothing is known, then the stake is learned anew at each doubling.
 _FIRST_ROWS = 16
 # Stakes tried, from half of the least sensible one to one that loses all but a rare win.
@@ -116,11 +115,11 @@ def lower_mean_bound(
         )
     # Room for rounding: a factor is at least 1 − .99, its error a few units of it.
     unit = float(np.finfo(np.float64).eps)
-    room = unit * len(u) * (4 / (1 - _MOST) + float(stakes.max()))
+    room = unit * len(u) * (4 / (1 - MOST_STAKED) + float(stakes.max()))
     needed = room - math.log(error)
 
     def refuted(mean: float) -> bool:
-        capped = np.minimum(stakes, _MOST / mean) if mean > 0 else stakes
+        capped = np.minimum(stakes, MOST_STAKED / mean) if mean > 0 else stakes
         return float(np.log1p(capped * (u - mean)).sum()) >= needed
 
     low, high = 0.0, 1.0
@@ -159,111 +158,6 @@ def upper_mean_bound(
     mirrored = None if pilot is None else 1.0 - _unit_interval("pilot", pilot)
     bound = 1.0 - lower_mean_bound(other, error, pilot=mirrored)
     return min(1.0, math.nextafter(bound, 2.0))
-
-
-def largest_stake(epsilon: ArrayLike, delta: float) -> FloatArray:
-    """Return 1/(e^ε + δ): a stake below it keeps every factor positive."""
-    stake: FloatArray = 1.0 / (np.exp(np.asarray(epsilon, dtype=np.float64)) + delta)
-    return stake
-
-
-def log_factors(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    epsilon: ArrayLike,
-    delta: float,
-    stake: ArrayLike,
-) -> FloatArray:
-    """Return log(1 + l (h(x) − e^ε h(y) − δ)), what a pair adds to the log fortune.
-
-    Under the (ε, δ) claim E h(x) ≤ e^ε E h(y) + δ for every h with values in [0, 1], so
-    that a factor has mean at most 1 given the past if h and l depend on the past alone:
-    the fortune is an e-process, and 1/fortune a p-value at any time [Shekhar, Ramdas
-    2024, for two samples].
-
-    Parameters
-    ----------
-    first, second : array-like
-        h(x) and h(y), in [0, 1], of shapes that broadcast with the others.
-    epsilon : array-like
-        Claims, non-negative.
-    delta : float
-        In [0, 1).
-    stake : array-like
-        In [0, 1/(e^ε + δ)).
-
-    Returns
-    -------
-    ndarray of the broadcast shape
-        Finite.
-
-    Raises
-    ------
-    ValueError
-        A stake is negative or could lose everything.
-
-    Examples
-    --------
-    >>> log_factors([1, 0], [0, 1], epsilon=0.0, delta=0.0, stake=0.5).round(3)
-    array([ 0.405, -0.693])
-    """
-    stake = np.asarray(stake, dtype=np.float64)
-    if not ((stake >= 0) & (stake < largest_stake(epsilon, delta))).all():
-        raise ValueError(
-            "a stake must be in [0, 1/(e^epsilon + delta)), got "
-            f"{stake.min():g} to {stake.max():g}"
-        )
-    gain = np.asarray(first) - np.exp(epsilon) * np.asarray(second) - delta
-    logs: FloatArray = np.log1p(stake * gain)
-    return logs
-
-
-def growth_stakes(counts: ArrayLike, *, epsilon: ArrayLike, delta: float) -> FloatArray:
-    """Return the stakes under which past pairs would have made the fortune grow most.
-
-    Half a pair is added to each count, so that no stake is staked on too little.
-
-    Parameters
-    ----------
-    counts : array-like of shape (4, ...)
-        Past pairs with an event in both, in the first alone, in the second alone, in
-        neither.
-    epsilon : array-like
-        Claims, of a shape that broadcasts with the counts of one kind.
-    delta : float
-
-    Returns
-    -------
-    ndarray
-        Of the broadcast shape; in [0, .99/(e^ε + δ)].
-
-    Examples
-    --------
-    Nothing is staked on an event that speaks for the claim, as in the second column:
-
-    >>> counts = [[5, 5], [60, 20], [20, 60], [100, 100]]
-    >>> growth_stakes(counts, epsilon=0.0, delta=0.0).round(2)
-    array([0.49, 0.  ])
-    """
-    weight = np.asarray(counts, dtype=np.float64) + 0.5
-    shape = np.broadcast_shapes(weight.shape[1:], np.shape(epsilon))
-    weight = weight.reshape(
-        4, *(1,) * (len(shape) + 1 - weight.ndim), *weight.shape[1:]
-    )
-    odds = np.broadcast_to(np.exp(np.asarray(epsilon, dtype=np.float64)), shape)
-    none = np.zeros(shape)
-    gains = np.stack([1 - odds, 1 + none, -odds, none]) - delta
-    most = none + _MOST * largest_stake(epsilon, delta)
-    low, high = none, most
-    # The growth is concave in the stake: its slope falls, and a root of it is the best.
-    for _ in range(40):
-        middle = (low + high) / 2
-        rising = (weight * gains / (1 + middle * gains)).sum(axis=0) > 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    # What only halvings have made is no stake at all.
-    stakes: FloatArray = np.where(low < 1e-9 * most, 0.0, low)
-    return stakes
 
 
 def _unit_interval(name: str, values: ArrayLike) -> FloatArray:
@@ -305,7 +199,7 @@ def _learned_stake(pilot: FloatArray, n: int, error: float) -> float:
     low, high = np.zeros(_STAKES), np.ones(_STAKES)
     for _ in range(30):
         middle = (low + high) / 2
-        capped = np.minimum(stakes, _MOST / middle)
+        capped = np.minimum(stakes, MOST_STAKED / middle)
         growth = np.log1p(capped[:, None] * (value - middle[:, None])) @ weight
         low = np.where(growth >= per_value, middle, low)
         high = np.where(growth >= per_value, high, middle)
