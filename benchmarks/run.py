@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+from audit import divergence_of_a_grid, full_audit, streamed_moments
 from exact import exact_calibration
 from timing import REPEATS, in_turns, peak_bytes
 
@@ -117,6 +118,9 @@ def main():
         transform_against_numpy,
         calibration_of_few_values,
         exact_calibration,
+        divergence_of_a_grid,
+        streamed_moments,
+        full_audit,
         import_time,
     ):
         for name, ours, peer_name, peer, ratio, goal in section():

@@ -5,6 +5,7 @@ from skpuffer.core.plans import TransportPlanError
 
 __all__ = [
     "CalibrationError",
+    "DuplicateRowsWarning",
     "ExcessiveNoiseWarning",
     "ParameterError",
     "ReproducibleNoiseWarning",
@@ -47,3 +48,7 @@ class ExcessiveNoiseWarning(SkpufferWarning):
 
 class ReproducibleNoiseWarning(SkpufferWarning):
     """Noise from a seed can be removed by anyone who knows or guesses the seed."""
+
+
+class DuplicateRowsWarning(SkpufferWarning):
+    """Rows to be audited repeat others, and are no independent draws."""

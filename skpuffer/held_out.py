@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import read_sample
+from skpuffer._validation import read_again
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS
@@ -78,12 +77,7 @@ def held_out_divergence(
             f"scope='joint' releases {len(names)} columns together, and the divergence "
             "is computed for one: fit with scope='column', or release one column"
         )
-    sample = _read(estimator, X, secret, prior, sample_weight)
-    if sample.names != names:
-        raise ParameterError(
-            f"X has the columns {', '.join(sample.names)} to release, and the estimator "
-            f"was fitted on {', '.join(names)}"
-        )
+    sample = read_again(estimator, X, secret, prior, sample_weight)
     lines = []
     for column, name in enumerate(names):
         for fitted in sample.priors([column]):
@@ -105,21 +99,6 @@ def held_out_divergence(
                 )
     columns = ["pair", "prior", "column", "divergence", "epsilon", "holds"]
     return pd.DataFrame(lines, columns=columns)
-
-
-def _read(estimator: Any, X: Any, secret: Any, prior: Any, weight: Any) -> Any:
-    """Validate X as fit does, on a copy of the estimator."""
-    # Pairs are chosen later: one that was fitted need not occur here.
-    reader = clone(estimator).set_params(secret_pairs="all")
-    if secret is not None:
-        reader.set_params(secret=None, secret_from_y=False)
-    if prior is not None:
-        reader.set_params(prior=None)
-    if secret is not None or prior is not None:
-        kept = [spec for spec in (reader.secret, reader.prior) if spec is not None]
-        if not kept:
-            X = estimator._dropped.remove_from(X)
-    return read_sample(reader, X, None, secret, prior, weight)
 
 
 def _divergence(estimator: Any, pair: Pair, scale: float) -> float:

@@ -5,16 +5,27 @@ labels apart. Nothing here knows of noise. Every complaint names the column or t
 parameter, what was found and what helps, and comes before anything is computed.
 """
 
-from skpuffer._validation._frames import Dropped, frame_like
+from skpuffer._validation._again import read_again
+from skpuffer._validation._frames import Dropped, frame_like, take_columns
 from skpuffer._validation._groups import Groups
-from skpuffer._validation._sample import Sample, read_rows, read_sample, within_bounds
+from skpuffer._validation._sample import (
+    Sample,
+    read_rows,
+    read_sample,
+    within_bounds,
+)
+from skpuffer._validation._tables import read_table, read_tables
 
 __all__ = [
     "Dropped",
     "Groups",
     "Sample",
     "frame_like",
+    "read_again",
     "read_rows",
     "read_sample",
+    "read_table",
+    "read_tables",
+    "take_columns",
     "within_bounds",
 ]

@@ -1,0 +1,115 @@
+"""The parameters of a running audit, checked at every chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skpuffer._parameters import boolean, choice, integer, number
+from skpuffer.exceptions import ParameterError
+
+# Steps of .05 as far as most claims go, then coarser ones.
+_EPSILONS = np.concatenate([np.arange(80) / 20, np.arange(16, 49) / 4])
+# Below it a divergence by the kernel is round-off.
+_LEAST_REG = 1e-10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an audit is about and how it learns; all of it fixed while it runs.
+
+    Attributes
+    ----------
+    epsilon : float
+        The claim that the verdict is about.
+    epsilons : tuple of float
+        All claims, ascending.
+    delta, error : float
+    symmetric : bool
+    metric : str
+    gamma : float or str
+    reg : tuple of float
+    n_components, n_warmup, buffer_size, seed : int
+    """
+
+    epsilon: float
+    epsilons: tuple[float, ...]
+    delta: float
+    error: float
+    symmetric: bool
+    metric: str
+    gamma: float | str
+    reg: tuple[float, ...]
+    n_components: int
+    n_warmup: int
+    buffer_size: int
+    seed: int
+
+    def refuse_other_claim(self, other: Settings) -> None:
+        """Refuse settings of an audit whose evidence is about something else.
+
+        Raises
+        ------
+        ParameterError
+            Names the parameter and both values.
+        """
+        for name in ("epsilon", "delta", "error", "symmetric", "epsilons"):
+            one, two = getattr(self, name), getattr(other, name)
+            if one != two:
+                if name == "error":
+                    name, one, two = "confidence", 1 - one, 1 - two
+                shown = "" if name == "epsilons" else f", and have {one:g} and {two:g}"
+                raise ParameterError(f"audits to be merged must agree in {name}{shown}")
+
+
+def read_settings(params: Mapping[str, Any]) -> Settings:
+    """Check every parameter of a `RunningAudit`.
+
+    Raises
+    ------
+    ParameterError
+        Names the parameter, the value and what is allowed.
+    """
+    epsilon = _claim("epsilon", params["epsilon"])
+    epsilons = [epsilon]
+    if params["epsilons"] is None:
+        epsilons += _EPSILONS.tolist()
+    else:
+        epsilons += [_claim("epsilons", value) for value in params["epsilons"]]
+    gamma, seed = params["gamma"], params["random_state"]
+    if not (isinstance(gamma, str) and gamma == "median"):
+        gamma = number("gamma", gamma, above=0.0)
+    delta = params["delta"]
+    if isinstance(delta, bool) or delta != 0:
+        delta = number("delta", delta, above=0.0, below=1.0)
+    n_components = integer("n_components", params["n_components"], least=2)
+    if n_components % 2:
+        raise ParameterError(
+            f"n_components={n_components} must be even: Fourier features come in pairs"
+        )
+    return Settings(
+        epsilon=epsilon,
+        epsilons=tuple(sorted(set(epsilons))),
+        delta=float(delta),
+        error=1 - number("confidence", params["confidence"], above=0.0, below=1.0),
+        symmetric=boolean("symmetric", params["symmetric"]),
+        metric=choice("metric", params["metric"], ("rbf", "laplacian")),
+        gamma=gamma,
+        reg=tuple(number("reg", value, above=_LEAST_REG) for value in params["reg"]),
+        n_components=n_components,
+        n_warmup=integer("n_warmup", params["n_warmup"], least=10),
+        buffer_size=integer("buffer_size", params["buffer_size"], least=50),
+        seed=0 if seed is None else integer("random_state", seed, least=0),
+    )
+
+
+def _claim(name: str, value: Any) -> float:
+    value = number(name, value)
+    if value < 0:
+        raise ParameterError(
+            f"{name}={value!r} must be a number from 0 upwards, finite"
+        )
+    return value
