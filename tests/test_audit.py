@@ -555,6 +555,10 @@ def test_repeated_rows_are_warned_of_where_values_are_not_discrete():
     assert fast().fit(coins[0], coins[1]).bound_ < 1
     whole = np.round(10 * samples(200)[0]), np.round(10 * samples(200, seed=1)[1])
     assert fast().fit(*whole).bound_ < 1
+    # A released column lies on a grid, where some values agree by chance.
+    grid = np.round(np.random.default_rng(0).laplace(size=(2, 3000, 1)) * 2.0**20)
+    assert len(np.unique(grid)) < 6000
+    assert fast().fit(*(grid / 2.0**20)).bound_ < 1
 
 
 @pytest.mark.parametrize("n", [20, 21, 39])
