@@ -156,22 +156,22 @@ def test_thresholds_are_clear_of_rounding():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_the_level_holds_for_whoever_stops_when_it_suits(symmetric):
-    # 50 streams at the boundary, watched throughout, error .1: P(Bin(50, .1) > 11) < .004.
+    # 25 streams at the boundary, watched throughout, error .1: P(Bin(25, .1) > 7) < .003.
     rng = np.random.default_rng(5)
     above = 0
-    for _ in range(50):
+    for _ in range(25):
         audit = RunningAudit(
             1.0, epsilons=[0.5], confidence=0.9, symmetric=symmetric, **SMALL
         )
         audit.partial_fit(*coins(rng, 400, 1.0))
         above += audit.verdict_ == "refuted"
-    assert above <= 11
+    assert above <= 7
 
 
 def test_the_level_holds_after_merges():
     rng = np.random.default_rng(6)
     above = 0
-    for _ in range(25):
+    for _ in range(12):
         first, second = (
             RunningAudit(1.0, epsilons=[0.5], confidence=0.9, **SMALL).partial_fit(
                 *coins(rng, 200, 1.0)
@@ -180,8 +180,8 @@ def test_the_level_holds_after_merges():
         )
         first.merge(second).partial_fit(*coins(rng, 200, 1.0))
         above += first.verdict_ == "refuted"
-    # P(Bin(25, .1) > 7) < .003.
-    assert above <= 7
+    # P(Bin(12, .1) > 5) < .001.
+    assert above <= 5
 
 
 @pytest.mark.slow

@@ -106,7 +106,9 @@ def audit_estimator(
     --------
     >>> from skpuffer import RenyiPufferfishLaplace
     >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
-    >>> noise = RenyiPufferfishLaplace(alpha=4, epsilon=1, secret="sex").fit(df)
+    >>> noise = RenyiPufferfishLaplace(
+    ...     alpha=4, epsilon=1, secret="sex", random_state=0
+    ... ).fit(df)
     >>> audit_estimator(noise, df, n_samples=2000, random_state=0).verdict
     'no violation found'
     >>> noise.scale_ = noise.scale_ / 4

@@ -81,7 +81,7 @@ def assert_never_exceeds(law, seeds):
 
 @EACH_LAW
 def test_no_divergence_exceeds_epsilon(law):
-    assert_never_exceeds(law, range(40))
+    assert_never_exceeds(law, range(12))
 
 
 @pytest.mark.slow
