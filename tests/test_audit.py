@@ -382,7 +382,11 @@ def test_kernel_renyi_claims():
     assert kept.verdict_ == "no violation found"
     few = KernelRenyiAuditor(epsilon=0.1, **parameters).fit(x[:200], y[:200])
     assert few.verdict_ == "too few samples"
-    assert few.bound_ == 0.0
+    assert few.bound_ == -math.inf
+    few.fit(x[:40], y[:40])
+    assert "so many rows can show nothing" in few.report_.sentence
+    few.set_params(epsilon=None).fit(x[:200], y[:200])
+    assert few.report_.sentence.startswith("nothing is known from below of the larger")
     with pytest.raises(ParameterError, match="counts no events"):
         few.epsilon_lower(delta=0.1)
     for bad in ({"alpha": None}, {"alpha": 1.5}):
@@ -390,6 +394,15 @@ def test_kernel_renyi_claims():
             KernelRenyiAuditor(**{**parameters, **bad}).fit(x, y)
     with pytest.raises(ValueError, match="normalise the kernel"):
         KernelRenyiAuditor(**parameters, metric="linear", gamma=None).fit(x, y)
+
+
+def test_no_more_is_said_of_the_kernel_divergence_than_is_measured():
+    # Of equal distributions it is below 0: −log tr S (S + λ)^(−1/2) S (S + λ)^(−1/2).
+    x, y = alike(20_000, np.random.default_rng(3), columns=2)
+    audit = KernelRenyiAuditor(claim="kernel_renyi", alpha=2.0, reg=0.1).fit(x, y)
+    assert -math.inf < audit.bound_ < audit.divergence_[0] < 0
+    assert audit.bound_ == pytest.approx((audit.divergence_ - audit.margin_)[0])
+    assert f"at least {audit.bound_:.4g}" in audit.report_.sentence
 
 
 # --- witnesses ---

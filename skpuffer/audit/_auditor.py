@@ -73,7 +73,8 @@ class KernelRenyiAuditor(BaseEstimator):
     bound_ : float
         What the quantity of the claim (ε at δ, or the divergence) is at least, the
         largest over pairs, in nats; 0 where nothing is refuted, nan where nothing
-        could be computed.
+        could be computed. Under ``claim="kernel_renyi"`` it may be negative, as the
+        regularised divergence may, and is −∞ where nothing is known.
     verdict_ : {"refuted", "no violation found", "too few samples"} or None
         "too few samples" where even an event that held for all counted rows of one
         sample and none of the other would not have refuted the claim, for some pair.

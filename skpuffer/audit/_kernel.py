@@ -33,7 +33,7 @@ class KernelDivergence:
     lower : tuple of float
         Lower bounds, which hold together; −∞ where nothing is known.
     ceiling : float
-        The largest lower bound that so many rows allow.
+        The largest lower bound that so many rows allow; −∞ where they allow none.
     """
 
     values: tuple[float, ...]
@@ -47,8 +47,8 @@ class KernelDivergence:
 
     @property
     def bound(self) -> float:
-        """The largest lower bound, or 0: no divergence is negative."""
-        return max(0.0, *self.lower)
+        """The largest lower bound: with λ > 0 the truth may be negative, and so this."""
+        return max(self.lower)
 
 
 def measure(
@@ -114,5 +114,5 @@ def measure(
     return KernelDivergence(
         tuple(np.max(values, axis=0).tolist()),
         tuple(np.max(lower, axis=0).tolist()),
-        max([0.0, *highest]),
+        max(highest, default=-math.inf),
     )

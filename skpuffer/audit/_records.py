@@ -110,7 +110,8 @@ class PairResult:
         Rows.
     bound : float
         What the divergence of the claim is at least, in nats; nan where nothing could
-        be computed.
+        be computed. Below 0 under ``claim="kernel_renyi"`` alone, and there −∞ where
+        nothing is known.
     ceiling : float
         The largest bound that so many rows allow.
     verdict : str or None
@@ -176,8 +177,10 @@ class AuditReport:
     def sentence(self) -> str:
         """The verdict in words, with its level."""
         level = f"{1 - self.confidence:.3g}"
-        found = f"{self.claim} is at least {self.bound:.4g} (confidence "
-        found += f"{self.confidence:.4g})"
+        found = f"{self.claim} is at least {self.bound:.4g}"
+        if self.bound == -math.inf:
+            found = f"nothing is known from below of {self.claim}"
+        found += f" (confidence {self.confidence:.4g})"
         if math.isnan(self.bound):
             return f"{TOO_FEW}: {self.reason}"
         if self.epsilon is None:
@@ -196,8 +199,9 @@ class AuditReport:
             if pair.reason:
                 return pair.reason
         most = min(pair.ceiling for pair in self.pairs)
+        shown = "nothing" if most == -math.inf else f"no more than {most:.4g}"
         return (
-            f"so many rows can show no more than {most:.4g}, whatever they hold, and "
+            f"so many rows can show {shown}, whatever they hold, and "
             f"{self.epsilon:g} is claimed"
         )
 
