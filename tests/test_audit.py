@@ -11,8 +11,11 @@ from audit_support import alike, laplace, laplace_renyi, wider
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, scale
 from sklearn.tree import DecisionTreeClassifier
 
 from skpuffer.audit import KernelRenyiAuditor
@@ -430,6 +433,44 @@ def test_classifiers_are_left_unfitted():
     model = LogisticRegression()
     KernelRenyiAuditor(scorers=model).fit(*samples(100))
     assert not hasattr(model, "coef_")
+
+
+def test_scorers_that_look_at_the_rows_beside_are_refused():
+    # Of equal distributions such a score would refute in two of five audits.
+    x, y = alike(400, np.random.default_rng(4), columns=2)
+
+    def of_batch(X, Y):
+        return lambda rows: np.full(len(rows), rows.mean())
+
+    def centred(X, Y):
+        return lambda rows: rows[:, 0] - rows[:, 0].mean()
+
+    def ranked(X, Y):
+        return lambda rows: rows[:, 0].argsort().argsort()
+
+    def by_chance(X, Y):
+        rng = np.random.default_rng(0)
+        return lambda rows: rng.random(len(rows))
+
+    for scorer in (of_batch, centred, ranked, by_chance):
+        with pytest.raises(ParameterError, match=f"{scorer.__name__}.* row by itself"):
+            KernelRenyiAuditor(scorers=scorer).fit(x, y)
+    scaled = make_pipeline(FunctionTransformer(scale), LogisticRegression())
+    with pytest.raises(ParameterError, match=r"'Pipeline' .* row by itself"):
+        KernelRenyiAuditor(scorers=scaled).fit(x, y)
+
+
+def test_rounding_is_no_look_at_the_rows_beside():
+    def single(X, Y):
+        slope = (X.mean(axis=0) - Y.mean(axis=0)).astype(np.float32)
+        return lambda rows: rows.astype(np.float32) @ slope
+
+    def constant(X, Y):
+        return lambda rows: (rows * 0 + [0.1, 0.2, -0.3]) @ np.ones(3)
+
+    x, y = alike(400, np.random.default_rng(5), columns=3)
+    forest = RandomForestClassifier(5)
+    assert fast(scorers=[single, constant, forest]).fit(x, y).bound_ < 0.5
 
 
 def fails(X, Y):

@@ -53,7 +53,10 @@ class KernelRenyiAuditor(BaseEstimator):
         (Gaussians with covariances of their own). Besides these names, unfitted
         classifiers of scikit-learn and functions ``scorer(X, Y)`` that return a
         function from rows to one number each, larger for rows like those of X. They
-        see rows as float64 arrays. Few are better than many.
+        see rows as float64 arrays, and the score of a row must depend on that row
+        alone, not on those beside it: otherwise the level is void. (Some rows of each
+        batch are scored again apart, and a difference is refused.) Few are better than
+        many.
     n_components : int, default=128
         Landmarks of the kernel's Nyström features.
     secret : str, int or list of them, optional

@@ -2,8 +2,10 @@
 
 An open registry: a witness is a small class with a name, the view of the rows that it
 sees, and a `fit` that returns a function from rows to scores, larger where a row looks
-like one of X. Whatever it returns, an audit stays valid: its events are counted on
-other rows. A poor witness costs power alone, and so does a long list of them.
+like one of X. The score of a row must depend on that row alone: one that looks at the
+rows beside it voids the level of an audit. Whatever it is otherwise, an audit stays
+valid, since events are counted on other rows than were learned from. A poor witness
+costs power alone, and so does a long list of them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
+from skpuffer.audit._by_row import by_row
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
 
@@ -37,7 +40,7 @@ class Witness(Protocol):
     view: ClassVar[str]
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
-        """Return a function from rows to scores of shape (n, n_scores).
+        """Return a function from rows to scores of shape (n, n_scores), row by row.
 
         Parameters
         ----------
@@ -174,7 +177,7 @@ class ClassifierWitness:
         self.name = type(classifier).__name__
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
-        """Return one score."""
+        """Return its score, checked to be of each row by itself."""
         rows, labels = _stacked(x, y)
         model = clone(self.classifier)
         if model.get_params().get("random_state", 0) is None:
@@ -190,7 +193,7 @@ class ClassifierWitness:
                 odds = np.log(model.predict_proba(rows))
             return np.clip(odds[:, 1] - odds[:, 0], -1e3, 1e3)[:, None]
 
-        return score
+        return by_row(score, self.name, alone=False)
 
 
 class FunctionWitness:
@@ -203,7 +206,7 @@ class FunctionWitness:
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
-        """Return its score, checked to be one finite number a row."""
+        """Return its score, checked to be one finite number a row, of it alone."""
         learned = self.function(x, y)
         if not callable(learned):
             raise ParameterError(
@@ -224,7 +227,7 @@ class FunctionWitness:
                 )
             return found.reshape(-1, 1)
 
-        return score
+        return by_row(score, self.name, alone=True)
 
 
 WITNESSES: dict[str, type] = {
