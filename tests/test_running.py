@@ -431,10 +431,17 @@ def test_frames_are_read_by_name():
         ({"delta": -0.1}, "delta=-0.1"),
         ({"confidence": 1.0}, "confidence=1.0"),
         ({"epsilons": [-1.0]}, "epsilons"),
+        ({"epsilons": "low"}, "epsilons='low'"),
+        ({"epsilons": [[1.0]]}, r"epsilons=\[1.0\]"),
+        ({"epsilon": 710.0}, "epsilon=710.0 is above 300"),
+        ({"epsilons": [301.0]}, "epsilons=301.0 is above 300"),
         ({"metric": "cosine"}, "metric='cosine'"),
         ({"gamma": 0.0}, "gamma=0.0"),
         ({"gamma": "mean"}, "gamma='mean'"),
         ({"reg": (0.0,)}, "reg=0.0"),
+        ({"reg": 1e-11}, "reg=1e-11 is below 1e-10"),
+        ({"reg": ()}, r"reg=\(\)"),
+        ({"reg": None}, "reg=None"),
         ({"n_components": 7}, "n_components=7"),
         ({"n_warmup": 3}, "n_warmup=3"),
         ({"buffer_size": 10}, "buffer_size=10"),
@@ -445,6 +452,28 @@ def test_frames_are_read_by_name():
 def test_parameters_out_of_range(parameters, message):
     with pytest.raises(ParameterError, match=message):
         RunningAudit(**{"epsilon": 0.5, **parameters}).partial_fit(*shifted(29, 50))
+
+
+def test_one_number_is_a_list_of_one():
+    rows = shifted(29, 50)
+    for one, several in (
+        ({"reg": 0.1}, {"reg": np.array([0.1])}),
+        ({"reg": 1e-10}, {"reg": [1e-10]}),
+        ({"epsilons": 2.0}, {"epsilons": pd.Series([2.0])}),
+    ):
+        audits = [
+            RunningAudit(0.5, **{**SMALL, **given}).partial_fit(*rows)
+            for given in (one, several)
+        ]
+        assert audits[0]._stream.settings == audits[1]._stream.settings
+        np.testing.assert_array_equal(*map(state, audits))
+
+
+def test_the_largest_claim_is_too_much_for_any_stream():
+    for delta in (0.0, 0.1):
+        audit = RunningAudit(300.0, delta=delta, **SMALL).partial_fit(*shifted(29))
+        assert audit.verdict_ == "too few samples"
+        assert audit.bound_ > 0
 
 
 def test_nothing_changes_while_an_audit_runs():

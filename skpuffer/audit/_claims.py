@@ -13,13 +13,12 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from skpuffer._parameters import boolean, choice, integer, number
 from skpuffer.audit._views import KernelSettings
 from skpuffer.audit._witnesses import Witness, read_scorers
+from skpuffer.core.concentration import LEAST_MARGIN_ORDER
 from skpuffer.core.event_divergence import Divergence
+from skpuffer.core.gram import LEAST_REG
 from skpuffer.exceptions import ParameterError
 
 CLAIMS = ("auto", "kernel_renyi")
-_LEAST_REG = 1e-10
-# Of the margin of the plug-in divergence.
-_LEAST_KERNEL_ORDER = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class AuditSettings:
     def kernel_order(self) -> float:
         """The order at which kernel divergences are computed."""
         alpha = self.target.alpha
-        return _LEAST_KERNEL_ORDER if alpha is None else alpha
+        return LEAST_MARGIN_ORDER if alpha is None else alpha
 
     @property
     def claim(self) -> str:
@@ -86,14 +85,14 @@ def check_settings(params: Mapping[str, Any]) -> AuditSettings:
         params["delta"], params["alpha"], boolean("symmetric", params["symmetric"])
     )
     if claim == "kernel_renyi" and not (
-        target.alpha is not None and target.alpha >= _LEAST_KERNEL_ORDER
+        target.alpha is not None and target.alpha >= LEAST_MARGIN_ORDER
     ):
         raise ParameterError(
             f"alpha={params['alpha']!r} with claim='kernel_renyi' must be at least 2 "
             "(inf allowed): the margin of the kernel divergence is proved there"
         )
     seed = params["random_state"]
-    regs = _regs(params["reg"])
+    regs = read_regs(params["reg"])
     return AuditSettings(
         target=target,
         epsilon=epsilon,
@@ -144,17 +143,30 @@ def _is_zero(value: Any) -> bool:
     return not boolean and isinstance(value, numbers.Real) and value == 0
 
 
-def _regs(reg: Any) -> tuple[float, ...]:
-    several = isinstance(reg, (list, tuple, np.ndarray))
-    values = np.ravel(reg).tolist() if isinstance(reg, np.ndarray) else reg
-    values = list(values) if several else [reg]
+def several(given: Any) -> list[Any]:
+    """Return one number, or an array-like of them, as a list of what to check."""
+    if isinstance(given, (list, tuple)):
+        return list(given)
+    found: list[Any] = np.atleast_1d(given).ravel().tolist()
+    return found
+
+
+def read_regs(reg: Any) -> tuple[float, ...]:
+    """Return every λ.
+
+    Raises
+    ------
+    ParameterError
+        There is none, or one is no number of at least 1e-10.
+    """
+    values = several(reg)
     if not values:
         raise ParameterError("reg=() must hold at least one number")
     found = tuple(number("reg", value, above=0.0) for value in values)
-    small = [value for value in found if value < _LEAST_REG]
+    small = [value for value in found if value < LEAST_REG]
     if small:
         raise ParameterError(
-            f"reg={small[0]!r} is below {_LEAST_REG:g}, where round-off takes over: "
+            f"reg={small[0]!r} is below {LEAST_REG:g}, where round-off takes over: "
             "raise it"
         )
     return found

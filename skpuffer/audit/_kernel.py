@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skpuffer.audit._views import KernelSettings
-from skpuffer.core.concentration import LEAST_ORDER, PlugInMargin
+from skpuffer.core.concentration import LEAST_MARGIN_ORDER, PlugInMargin
 from skpuffer.core.gram import moment_divergence
 from skpuffer.core.prior import FloatArray
 
@@ -102,7 +102,7 @@ def measure(
         found = moment_divergence(s_p, s_q, alphas=[alpha], regs=regs)[0]
         values.append(found)
         lower.append([-math.inf] * len(regs))
-        if alpha < LEAST_ORDER:
+        if alpha < LEAST_MARGIN_ORDER:
             continue
         n_p, n_q = sizes[::way]
         margins = [PlugInMargin(alpha, reg, n_p, n_q, error) for reg in regs]

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from skpuffer._parameters import boolean, choice, integer, number
+from skpuffer.audit._claims import read_regs, several
 from skpuffer.exceptions import ParameterError
 
 # Steps of .05 as far as most claims go, then coarser ones.
 _EPSILONS = np.concatenate([np.arange(80) / 20, np.arange(16, 49) / 4])
-# Below it a divergence by the kernel is round-off.
-_LEAST_REG = 1e-10
+# No stream is long enough to refute more, and e^ε and its square stay finite.
+_LARGEST = 300.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunningSettings:
     """What an audit is about and how it learns; all of it fixed while it runs.
 
     Attributes
@@ -48,7 +49,7 @@ class Settings:
     buffer_size: int
     seed: int
 
-    def refuse_other_claim(self, other: Settings) -> None:
+    def refuse_other_claim(self, other: RunningSettings) -> None:
         """Refuse settings of an audit whose evidence is about something else.
 
         Raises
@@ -65,7 +66,7 @@ class Settings:
                 raise ParameterError(f"audits to be merged must agree in {name}{shown}")
 
 
-def read_settings(params: Mapping[str, Any]) -> Settings:
+def read_settings(params: Mapping[str, Any]) -> RunningSettings:
     """Check every parameter of a `RunningAudit`.
 
     Raises
@@ -78,7 +79,7 @@ def read_settings(params: Mapping[str, Any]) -> Settings:
     if params["epsilons"] is None:
         epsilons += _EPSILONS.tolist()
     else:
-        epsilons += [_claim("epsilons", value) for value in params["epsilons"]]
+        epsilons += [_claim("epsilons", value) for value in several(params["epsilons"])]
     gamma, seed = params["gamma"], params["random_state"]
     if not (isinstance(gamma, str) and gamma == "median"):
         gamma = number("gamma", gamma, above=0.0)
@@ -90,7 +91,7 @@ def read_settings(params: Mapping[str, Any]) -> Settings:
         raise ParameterError(
             f"n_components={n_components} must be even: Fourier features come in pairs"
         )
-    return Settings(
+    return RunningSettings(
         epsilon=epsilon,
         epsilons=tuple(sorted(set(epsilons))),
         delta=float(delta),
@@ -98,7 +99,7 @@ def read_settings(params: Mapping[str, Any]) -> Settings:
         symmetric=boolean("symmetric", params["symmetric"]),
         metric=choice("metric", params["metric"], ("rbf", "laplacian")),
         gamma=gamma,
-        reg=tuple(number("reg", value, above=_LEAST_REG) for value in params["reg"]),
+        reg=read_regs(params["reg"]),
         n_components=n_components,
         n_warmup=integer("n_warmup", params["n_warmup"], least=10),
         buffer_size=integer("buffer_size", params["buffer_size"], least=50),
@@ -111,5 +112,10 @@ def _claim(name: str, value: Any) -> float:
     if value < 0:
         raise ParameterError(
             f"{name}={value!r} must be a number from 0 upwards, finite"
+        )
+    if value > _LARGEST:
+        raise ParameterError(
+            f"{name}={value!r} is above {_LARGEST:g}, and no stream is long enough to "
+            "refute such a claim: give a smaller one"
         )
     return value

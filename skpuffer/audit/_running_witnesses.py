@@ -254,7 +254,7 @@ def choose_events(
         better = found > best
         best[better], score[better] = found[better], column
         threshold[better] = cuts[row[better]]
-        part = (mean / np.maximum(seen, 1e-300)).clip(0.0, 1.0)[row, every]
+        part = (mean / np.maximum(seen, 1e-100)).clip(0.0, 1.0)[row, every]
         trusted[better] = part[better]
     events = Events(score, threshold, trusted)
     a, b = events.occur(first), events.occur(second)

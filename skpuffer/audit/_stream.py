@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from skpuffer._text import listed
-from skpuffer.audit._running_settings import Settings
+from skpuffer.audit._running_settings import RunningSettings
 from skpuffer.audit._running_witnesses import (
     Events,
     Moments,
@@ -36,12 +36,12 @@ class Stream:
 
     Parameters
     ----------
-    settings : Settings
+    settings : RunningSettings
     width : int
         Number of columns.
     """
 
-    def __init__(self, settings: Settings, width: int):
+    def __init__(self, settings: RunningSettings, width: int):
         self.settings = settings
         self.width = width
         self.columns: tuple[str, ...] = ()
@@ -227,8 +227,6 @@ class Stream:
         if self.n_pairs >= self.settings.n_warmup:
             self._choose()
         self.feed(*other.waiting)
-
-    # --- what it says ---
 
     @property
     def needed(self) -> float:

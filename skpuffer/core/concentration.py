@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from skpuffer.core.gram import check_grid
 
-LEAST_ORDER = 2.0
+LEAST_MARGIN_ORDER = 2.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PlugInMargin:
 
     def __post_init__(self) -> None:
         check_grid([self.alpha], [self.reg])
-        if self.alpha < LEAST_ORDER:
+        if self.alpha < LEAST_MARGIN_ORDER:
             raise ValueError(
                 f"alpha={self.alpha!r} has no margin: the proof needs alpha >= 2"
             )
