@@ -31,8 +31,9 @@ _SCORES = np.concatenate([np.linspace(-2.5, 4.5, 281), np.linspace(4.6, 7.0, 25)
 # Share of the error for which scores far out are given up on either axis: other targets
 # than the one a set is made for would pay dearly for a long, thin tail.
 _OUTER_SHARE = 0.01
-# What round-off may take away from a sum of cells.
-_ROUND_OFF = 1e-12
+# What round-off may add to a sum of 93,636 cells, one after the other: each step half a
+# unit of a number below 1.
+_ROUND_OFF = 2e-11
 _LEAST_BETA = 1e-9
 # A rate expected to be 0 or 1 is this many draws away from it.
 _LEAST_COUNT = 0.5
@@ -44,13 +45,11 @@ class AcceptanceSet:
 
     Attributes
     ----------
-    beta : float
     cells : ndarray of shape (m,)
         It holds z_P of the i-th cell together with z_Q of the first ``cells[i]`` cells;
         non-increasing, so that it holds all points below its own.
     """
 
-    beta: float
     cells: NDArray[np.intp]
 
     @classmethod
@@ -104,7 +103,7 @@ class AcceptanceSet:
         last = int(np.searchsorted(covered, 1 - beta + _ROUND_OFF))
         least = values.ravel()[order[last]]
         # Ties are taken in as a whole: their order plays no part.
-        return cls(beta, (values >= least).sum(axis=1))
+        return cls((values >= least).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

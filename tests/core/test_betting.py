@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from skpuffer.core import betting
-from skpuffer.core.betting import lower_mean_bound, mean_bounds, upper_mean_bound
+from skpuffer.core.betting import lower_mean_bound, upper_mean_bound
+
+
+def mean_bounds(values, error):
+    return lower_mean_bound(values, error), upper_mean_bound(values, error)
 
 
 def brute_force_lower(values, stakes, error):
