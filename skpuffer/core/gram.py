@@ -21,7 +21,6 @@ from skpuffer.core.second_moments import (
     eigenvalues,
 )
 
-SOURCE = "Domingo-Enrich and Mroueh 2022, kernel quantum Rényi divergence"
 LEAST_ORDER = 0.5
 LEAST_REG = 1e-10
 # Nearer to 1 than this, the logarithm of a trace near 1 is divided by nearly nothing.
@@ -78,7 +77,7 @@ def gram_divergence(
     Notes
     -----
     For k(x, x) = 1 it is at most the Rényi divergence of the two distributions. For
-    k(x, x) ≤ 1 so it is above order 1, and not at or below it.
+    k(x, x) ≤ 1 this holds above order 1 only.
 
     Examples
     --------
