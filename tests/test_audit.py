@@ -216,6 +216,9 @@ def test_a_pair_with_few_rows_is_nan_with_a_reason():
     assert math.isnan(nothing.epsilon_lower(delta=0.1))
     assert math.isnan(nothing.score(frame))
     assert nothing.counts_ is None
+    nothing.set_params(epsilon=None).fit(frame)
+    assert nothing.verdict_ is None
+    assert "c has 12" in nothing.report_.sentence
 
 
 def test_the_secret_has_to_be_given_once():

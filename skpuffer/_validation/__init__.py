@@ -14,7 +14,7 @@ from skpuffer._validation._sample import (
     read_sample,
     within_bounds,
 )
-from skpuffer._validation._tables import read_table, read_tables
+from skpuffer._validation._tables import read_table, read_tables, table_names
 
 __all__ = [
     "Dropped",
@@ -26,6 +26,7 @@ __all__ = [
     "read_sample",
     "read_table",
     "read_tables",
+    "table_names",
     "take_columns",
     "within_bounds",
 ]

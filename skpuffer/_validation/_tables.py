@@ -27,7 +27,7 @@ def read_tables(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
             f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both samples "
             "must have the same columns"
         )
-    names = _names(X), _names(Y)
+    names = table_names(X), table_names(Y)
     if names[0] and names[1] and names[0] != names[1]:
         only = [str(name) for name in names[0] if name not in names[1]]
         detail = f" ({listed(only)} only in X)" if only else ", in another order"
@@ -61,11 +61,11 @@ def read_table(X: Any, name: str) -> np.ndarray:
     values: np.ndarray = check_array(
         X, dtype=np.float64, ensure_all_finite=False, input_name=name
     )
-    _refuse_non_finite(values, name, _names(X))
+    _refuse_non_finite(values, name, table_names(X))
     return values
 
 
-def _names(X: Any) -> list[Hashable]:
+def table_names(X: Any) -> list[Hashable]:
     """Return the column names of a frame, and none of anything else."""
     return column_names(X) if is_frame(X) else []
 

@@ -16,11 +16,13 @@ from skpuffer.core.events import CountingRegion
 REFUTED = "refuted"
 NO_VIOLATION = "no violation found"
 TOO_FEW = "too few samples"
-VERDICTS = (REFUTED, NO_VIOLATION, TOO_FEW)
 
 
 def verdict_for(bound: float, ceiling: float, epsilon: float | None) -> str | None:
     """Return the verdict on one pair.
+
+    A claim is refuted where the confidence set leaves it out. The set holds the bound,
+    so that a claim equal to it is not refuted.
 
     Parameters
     ----------
@@ -32,10 +34,10 @@ def verdict_for(bound: float, ceiling: float, epsilon: float | None) -> str | No
     epsilon : float or None
         The claim.
     """
-    if math.isnan(bound):
-        return TOO_FEW
     if epsilon is None:
         return None
+    if math.isnan(bound):
+        return TOO_FEW
     if bound > epsilon:
         return REFUTED
     return NO_VIOLATION if ceiling > epsilon else TOO_FEW

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import read_tables
+from skpuffer._validation import read_tables, table_names
 from skpuffer.audit._records import NO_VIOLATION, REFUTED, TOO_FEW
 from skpuffer.audit._running_settings import read_settings
 from skpuffer.audit._stream import Stream
@@ -33,7 +33,7 @@ class RunningAudit(BaseEstimator):
     Parameters
     ----------
     epsilon : float
-        The claim, ≥ 0, in nats.
+        The claim, ≥ 0, in nats. It alone may be given by position.
     delta : float, default=0.0
         In [0, 1).
     confidence : float, default=0.95
@@ -61,7 +61,9 @@ class RunningAudit(BaseEstimator):
     ----------
     bound_ : float
         The largest claim ε of the grid such that it and all smaller ones are refuted:
-        larger is leakier. 0 where none is; NaN while nothing could be refuted.
+        larger is leakier. 0 where none is; NaN while nothing could be refuted. The
+        truth lies above it: a claim equal to `bound_` is refuted too, unless both are
+        0, where `verdict_` tells.
     verdict_ : {"refuted", "no violation found", "too few samples"}
         On the claim `epsilon`. Never a proof that the claim holds.
     reason_ : str or None
@@ -152,7 +154,6 @@ class RunningAudit(BaseEstimator):
         """
         settings = read_settings(self.get_params(deep=False))
         rows = read_tables(X, Y)
-        columns = tuple(str(name) for name in getattr(X, "columns", ()))
         width = rows[0].shape[1]
         stream: Stream = getattr(self, "_stream", None) or Stream(settings, width)
         if stream.settings != settings:
@@ -160,7 +161,7 @@ class RunningAudit(BaseEstimator):
                 "a parameter was changed while the audit runs, which would void its "
                 "level: start anew (fit), or set it back"
             )
-        stream.expect(width, columns)
+        stream.expect(width, tuple(map(str, table_names(X))))
         stream.feed(*rows)
         self._stream = stream
         return self
@@ -235,9 +236,7 @@ class RunningAudit(BaseEstimator):
         check_is_fitted(other, "_stream")
         theirs = other._stream
         settings = read_settings(self.get_params(deep=False))
-        stream: Stream = getattr(self, "_stream", None) or Stream(
-            settings, theirs.width
-        )
+        stream = getattr(self, "_stream", None) or Stream(settings, theirs.width)
         stream.settings.refuse_other_claim(theirs.settings)
         stream.expect(theirs.width, theirs.columns)
         if stream.origins & theirs.origins:
