@@ -164,6 +164,7 @@ def test_an_infinite_order_is_a_pure_epsilon():
     noise = RenyiPufferfishLaplace(math.inf, 1.0, secret="sex").fit(ONE)
     found = audit_estimator(noise, ONE, **QUICK)
     assert (found.alpha, found.epsilon, found.delta) == (None, 1.0, 0.0)
+    assert f"(ε ≥ {found.bound:.3g})" in str(found)
     assert found.verdict == "no violation found"
 
 
@@ -246,6 +247,7 @@ def test_rows_held_out_test_the_population():
     assert found.verdict == "refuted"
     assert found.held_out
     assert "for the population of X: refuted at confidence 95 %" in str(found)
+    assert f"refuted (D_4 ≥ {found.bound:.3g})" in str(found)
     assert found.cases[0].n_rows == (2000, 2000)
     bounds = {"bounds": (0, 12), "prior_model": "population"}
     noise = RenyiPufferfishLaplace(4, 1.0, secret="sex", **bounds).fit(other)

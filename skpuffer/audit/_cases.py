@@ -23,9 +23,12 @@ class CaseAudit:
     n_rows : tuple of (int, int)
         Rows released under either value of the secret.
     bound : float
-        Lower bound on the true ε, NaN where none could be computed.
+        Lower bound on the true ε, or on the Rényi divergence of the order of the claim;
+        NaN where none could be computed.
     verdict : str
     reason : str or None
+    alpha : float or None
+        Order of the claim; None for an (ε, δ) one.
     """
 
     prior: Hashable
@@ -35,11 +38,14 @@ class CaseAudit:
     bound: float
     verdict: str
     reason: str | None
+    alpha: float | None = None
 
     def __str__(self) -> str:
         pair = f"{label_text(self.pair[0])} – {label_text(self.pair[1])}"
         name = f"{group_text(self.prior, pair)}; {', '.join(self.columns)}"
-        found = self.reason if math.isnan(self.bound) else f"ε ≥ {self.bound:.3g}"
+        quantity = "ε" if self.alpha is None else f"D_{self.alpha:g}"
+        found = f"{quantity} ≥ {self.bound:.3g}"
+        found = self.reason if math.isnan(self.bound) else found
         return f"{name}: {self.verdict} ({found})"
 
 

@@ -1,6 +1,7 @@
 """Rows drawn as a fitted estimator promises that they are drawn.
 
-Knows estimators by what they show (`guarantee_`, their parameters), never by their code.
+Knows estimators by what they show (`guarantee_`, their parameters); a mechanism's code is
+not imported.
 """
 
 from __future__ import annotations
