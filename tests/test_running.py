@@ -234,6 +234,16 @@ def test_other_kernels_serve_as_well(given):
     assert 0.3 <= audit.partial_fit(X, 1.6 * Y).bound_ < 4.5
 
 
+def test_neither_units_nor_origins_matter():
+    X, Y = np.random.default_rng(35).normal(size=(2, 600, 3))
+    Y[:, 1] *= 2.5
+    whole = RunningAudit(0.5, **SMALL).partial_fit(X, Y)
+    moved = [rows * [1e-4, 1.0, 1e5] + [3.0, 1e6, -2e9] for rows in (X, Y)]
+    other = RunningAudit(0.5, **SMALL).partial_fit(*moved)
+    np.testing.assert_allclose(state(other), state(whole), atol=1e-3)
+    assert whole.bound_ > 0
+
+
 def test_equal_distributions_and_constant_columns_are_no_violation():
     X, Y = np.random.default_rng(12).normal(size=(2, 500, 3))
     audit = RunningAudit(0.5, **SMALL).partial_fit(X, Y)

@@ -44,7 +44,7 @@ class RunningAudit(BaseEstimator):
         steps of .05 to 4 and of .25 to 12.
     metric : {"rbf", "laplacian"}, default="rbf"
     gamma : float or "median", default="median"
-        Width of the kernel; from the median distance of the first rows.
+        Width of the kernel. "median": by the first rows, of columns with unit variance.
     reg : tuple of float, default=(1e-3, 1e-2, 1e-1)
         Regularisations λ of the kernel's scores, in units of k(x, x) = 1.
     n_components : int, default=128

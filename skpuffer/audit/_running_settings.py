@@ -11,6 +11,7 @@ import numpy as np
 from skpuffer._parameters import boolean, choice, integer, number
 from skpuffer.audit._claims import read_regs, several
 from skpuffer.exceptions import ParameterError
+from skpuffer.metrics import STATIONARY
 
 # Steps of .05 as far as most claims go, then coarser ones.
 _EPSILONS = np.concatenate([np.arange(80) / 20, np.arange(16, 49) / 4])
@@ -97,7 +98,7 @@ def read_settings(params: Mapping[str, Any]) -> RunningSettings:
         delta=float(delta),
         error=1 - number("confidence", params["confidence"], above=0.0, below=1.0),
         symmetric=boolean("symmetric", params["symmetric"]),
-        metric=choice("metric", params["metric"], ("rbf", "laplacian")),
+        metric=choice("metric", params["metric"], STATIONARY),
         gamma=gamma,
         reg=read_regs(params["reg"]),
         n_components=n_components,

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skpuffer.core.features import FourierFeatures, median_distance
+from skpuffer.audit._views import median_width
+from skpuffer.core.betting import MOST_STAKED
+from skpuffer.core.features import FourierFeatures
 from skpuffer.core.paired_betting import growth_stakes, largest_stake
 from skpuffer.core.prior import FloatArray
 
@@ -24,7 +26,6 @@ _RIDGE = 1e-3
 # spread) that rounding might take a row across a threshold between them.
 _THRESHOLDS = 48
 _ROUNDING = 1e-7
-_METRICS = {"rbf": "euclidean", "laplacian": "cityblock"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class RowFeatures:
     Attributes
     ----------
     fourier : FourierFeatures
+        Of rows less `centre`.
     centre, unit : ndarray of shape (d,)
     """
 
@@ -52,15 +54,23 @@ class RowFeatures:
         n_components: int,
         seed: int,
     ) -> RowFeatures:
-        """Learn units and bandwidth from the first rows; draw frequencies."""
-        rows = np.concatenate([X[:500], Y[:500]])
+        """Learn units and bandwidth from the first rows; draw frequencies.
+
+        A `gamma` given is that of the rows as they are; "median" gives the columns unit
+        variance first.
+        """
+        X, Y = X[:500], Y[:500]
+        rows = np.concatenate([X, Y])
         centre, unit = np.median(rows, axis=0), rows.std(axis=0)
         unit = np.where(unit > 0, unit, 1.0)
+        scale = np.ones_like(unit)
         if isinstance(gamma, str):
-            gamma = _median_gamma(rows, metric)
+            scale = unit
+            sides = ((side - centre) / unit for side in (X, Y))
+            gamma = median_width(*sides, metric, seed)
         rng = np.random.default_rng(seed)
-        fourier = FourierFeatures.draw(metric, gamma, rows.shape[1], n_components, rng)
-        return cls(fourier, centre, unit)
+        drawn = FourierFeatures.draw(metric, gamma, rows.shape[1], n_components, rng)
+        return cls(FourierFeatures(drawn.frequencies / scale[:, None]), centre, unit)
 
     @property
     def n_features(self) -> int:
@@ -69,8 +79,10 @@ class RowFeatures:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Return the features of rows, shape (n, n_features)."""
-        standard = ((X - self.centre) / self.unit).clip(-_CLIP, _CLIP)
-        return np.hstack([self.fourier.transform(X), standard, np.ones((len(X), 1))])
+        centred = X - self.centre
+        standard = (centred / self.unit).clip(-_CLIP, _CLIP)
+        waves = self.fourier.transform(centred)
+        return np.hstack([waves, standard, np.ones((len(X), 1))])
 
     def same_as(self, other: RowFeatures) -> bool:
         """Whether moments of both add up."""
@@ -82,16 +94,6 @@ class RowFeatures:
                 (self.unit, other.unit),
             )
         )
-
-
-def _median_gamma(rows: FloatArray, metric: str) -> float:
-    """Return 1/(2 m²) for "rbf" and 1/m for "laplacian", m the median distance."""
-    distance = median_distance(rows, _METRICS[metric])
-    if distance == 0:
-        # Few distinct rows, most of them equal: the median over the distinct ones.
-        rows = np.unique(rows, axis=0)
-        distance = median_distance(rows, _METRICS[metric]) if len(rows) > 1 else 1.0
-    return 0.5 / distance**2 if metric == "rbf" else 1 / distance
 
 
 @dataclass(eq=False)
@@ -227,7 +229,7 @@ def choose_events(
     """
     n = len(first)
     odds = np.exp(epsilons)
-    cap = 0.99 * largest_stake(epsilons, delta)
+    cap = MOST_STAKED * largest_stake(epsilons, delta)
     every = np.arange(len(epsilons))
     best, trusted = np.full(len(epsilons), -np.inf), np.zeros(len(epsilons))
     score = np.zeros(len(epsilons), dtype=np.intp)

@@ -13,10 +13,8 @@ from skpuffer.audit._witnesses import FEATURES, ROWS
 from skpuffer.core.features import NystroemFeatures, moment_sum
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
-from skpuffer.metrics import median_gamma
+from skpuffer.metrics import STATIONARY, median_gamma
 
-# Kernels of the difference of two rows, with a width.
-STATIONARY = ("rbf", "laplacian")
 # Entries of a block of the kernel: 16 MB.
 _BLOCK = 2**21
 
@@ -53,7 +51,7 @@ class KernelSettings:
             scale = np.where(spread > 0, spread, 1.0)
             if stationary:
                 sides = [(rows - centre) / scale for rows in (x, y)]
-                parameters["gamma"] = _width(*sides, self.metric, seed)
+                parameters["gamma"] = median_width(*sides, self.metric, seed)
         elif self.gamma is not None:
             parameters["gamma"] = self.gamma
 
@@ -74,11 +72,12 @@ class KernelSettings:
         return FeatureMap(centre, scale, fitted, kernel)
 
 
-def _width(x: FloatArray, y: FloatArray, metric: str, seed: int) -> float:
+def median_width(x: FloatArray, y: FloatArray, metric: str, seed: int) -> float:
+    """Return the width by the median rule, of columns with unit variance."""
     try:
         return median_gamma(x, y, metric=metric, random_state=seed)
     except ParameterError:
-        # Most rows are alike; the columns have unit variance.
+        # Most rows are alike.
         return 0.5
 
 

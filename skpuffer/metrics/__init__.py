@@ -6,6 +6,7 @@ upwards.
 """
 
 from skpuffer.metrics._divergence import kernel_renyi_divergence
+from skpuffer.metrics._kernels import STATIONARY as STATIONARY
 from skpuffer.metrics._kernels import median_gamma
 from skpuffer.metrics._moments import KernelMoments
 
