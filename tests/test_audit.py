@@ -409,6 +409,7 @@ def test_no_more_is_said_of_the_kernel_divergence_than_is_measured():
     assert -math.inf < audit.bound_ < audit.divergence_[0] < 0
     assert audit.bound_ == pytest.approx((audit.divergence_ - audit.margin_)[0])
     assert f"at least {audit.bound_:.4g}" in audit.report_.sentence
+    assert audit.score(x[:40], y[:40]) == 0.0
 
 
 # --- witnesses ---

@@ -284,5 +284,8 @@ class KernelRenyiAuditor(BaseEstimator):
         return float(clone(self).fit(X, Y, secret=secret).bound_)
 
     def score(self, X: Any, Y: Any = None, *, secret: Any = None) -> float:
-        """Return minus the bound of a fresh fit, so that a search prefers less leakage."""
-        return -self(X, Y, secret=secret)
+        """Return minus the bound of a fresh fit, so that a search prefers less leakage.
+
+        At most 0, since a bound below 0 is no merit; nan where nothing could be computed.
+        """
+        return -float(np.maximum(self(X, Y, secret=secret), 0.0))

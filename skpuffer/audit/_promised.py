@@ -1,7 +1,7 @@
 """Rows drawn as a fitted estimator promises that they are drawn.
 
-Knows estimators by what they show (`guarantee_`, their parameters); a mechanism's code is
-not imported.
+Knows estimators by their `guarantee_`, their parameters and what was kept of their fit to
+read the same rows again; it imports none.
 """
 
 from __future__ import annotations
