@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, scale
 from sklearn.tree import DecisionTreeClassifier
@@ -462,6 +463,15 @@ def test_scorers_that_look_at_the_rows_beside_are_refused():
     scaled = make_pipeline(FunctionTransformer(scale), LogisticRegression())
     with pytest.raises(ParameterError, match=r"'Pipeline' .* row by itself"):
         KernelRenyiAuditor(scorers=scaled).fit(x, y)
+
+
+def test_neighbours_that_rounding_chooses_are_refused_with_a_remedy():
+    rng = np.random.default_rng(0)
+    x, y = 7 + 0.1 * rng.integers(0, 2, size=(2, 300, 20))
+    with pytest.raises(ParameterError, match="ties: algorithm='kd_tree'"):
+        KernelRenyiAuditor(scorers=KNeighborsClassifier(algorithm="brute")).fit(x, y)
+    tree = KNeighborsClassifier(algorithm="kd_tree")
+    assert KernelRenyiAuditor(scorers=tree).fit(x, y).bound_ < 0.5
 
 
 def test_rounding_is_no_look_at_the_rows_beside():

@@ -55,10 +55,14 @@ def by_row(
         if not np.allclose(
             again, found[chosen], rtol=_RELATIVE, atol=room, equal_nan=True
         ):
+            # Brute force finds other nearest neighbours among ties in another batch.
+            ties = (
+                "" if alone else "; nearest neighbours with ties: algorithm='kd_tree'"
+            )
             raise ParameterError(
                 f"the scorer {name!r} gives a row another score beside other rows, which "
                 "would void the level of an audit: score each row by itself, without "
-                "means or ranks over the rows that are scored, and without chance"
+                f"means or ranks over the rows that are scored, and without chance{ties}"
             )
         return found
 
