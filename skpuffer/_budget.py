@@ -13,6 +13,7 @@ from skpuffer.core.calibration import (
     Budget,
     CalibrationRule,
     Pair,
+    ShiftRule,
     best_order,
 )
 from skpuffer.core.conversions import renyi_budget
@@ -80,8 +81,11 @@ def _rough_unit(
     pair: Pair | BoundedPair, law: NoiseLaw, rule: CalibrationRule, budget: Budget
 ) -> float:
     """Return the factor of the weights that a pair needs before any refinement."""
-    if len(pair.weights) == 1:
+    best_at_once = len(pair.weights) == 1 and law.convexity == 1
+    if best_at_once or rule.name == "exact":
         return rule.calibrate(pair, law, budget).unit
+    if isinstance(rule, ShiftRule):
+        return rule.first(pair, law, budget).unit
     return rule.unit_scale(pair.bound, law, budget, pair.weights)
 
 

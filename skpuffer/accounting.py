@@ -18,7 +18,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from skpuffer._text import label_text, listed, number_text
+from skpuffer._text import (
+    label_text,
+    listed,
+    mechanism_text,
+    number_text,
+    range_text,
+)
 from skpuffer.core.conversions import renyi_to_delta, renyi_to_epsilon
 
 
@@ -32,6 +38,8 @@ class Guarantee:
         The Rényi order and bound in force, nats.
     law : str
         The noise law.
+    power : float or None
+        Of exponential noise; None for laws without one.
     columns : tuple of str
         The released columns.
     scale : tuple of float
@@ -69,6 +77,10 @@ class Guarantee:
         The (ε, δ) promise asked for, where one was.
     confidence : float or None
         Of a guarantee for the population; None for those of this release.
+    categories : tuple of tuple or None
+        Declared categories of each column; None for a column of numbers.
+    metrics : tuple of str or None
+        What the distances between them are called.
     versions : tuple of (package, version)
         What computed the scale.
 
@@ -105,7 +117,10 @@ class Guarantee:
     group_sizes: tuple[tuple[Hashable, Hashable, int], ...] = ()
     target: tuple[float, float] | None = None
     confidence: float | None = None
+    categories: tuple[tuple[Hashable, ...] | None, ...] = ()
+    metrics: tuple[str | None, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    power: float | None = None
 
     def to_epsilon(self, delta: float) -> float:
         """Return the ε′ ≥ 0 of the (ε′, δ) promise that follows, perhaps infinite.
@@ -159,8 +174,8 @@ class Guarantee:
         sentences = [
             f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
             f"Rényi Pufferfish private about {self._secret_text()} "
-            f"{self._prior_text()}; {self.law.capitalize()} noise of scale "
-            f"{self._scale_text()}, rule {self.rule} ({self.source})."
+            f"{self._prior_text()}; {self._mechanism_text()}, rule {self.rule} "
+            f"({self.source})."
         ]
         if self.target is not None:
             epsilon, delta = map(number_text, self.target)
@@ -206,7 +221,9 @@ class Guarantee:
         return f"{', '.join(self.secret)} ({shown})"
 
     def _prior_text(self) -> str:
-        bounds = f"on the declared bounds ({self._range_text()})"
+        kinds = ["bounds"] if any(self.bounds) else []
+        kinds += ["categories"] if any(self.categories) else []
+        bounds = f"on the declared {' and '.join(kinds)} ({self._range_text()})"
         if self.prior_model == "bounded":
             return f"for every prior {bounds}"
         population = self.prior_model == "population"
@@ -232,20 +249,12 @@ class Guarantee:
         return text
 
     def _range_text(self) -> str:
-        return listed(
-            [
-                f"{column} in [{ends[0]:.10g}, {ends[1]:.10g}]"
-                for column, ends in zip(self.columns, self.bounds, strict=True)
-                if ends is not None
-            ]
-        )
+        return range_text(self.columns, self.bounds, self.categories)
 
-    def _scale_text(self) -> str:
-        return listed(
-            [
-                f"{scale:.4g} ({column})"
-                for column, scale in zip(self.columns, self.scale, strict=True)
-            ]
+    def _mechanism_text(self) -> str:
+        power = "" if self.power is None else f" (power {self.power:.10g})"
+        return mechanism_text(
+            self.law + power, self.columns, self.scale, self.categories, self.metrics
         )
 
     def to_dict(self) -> dict[str, Any]:

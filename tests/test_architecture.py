@@ -24,7 +24,7 @@ LAYERS = [
     {"core.laws", "core.coupling", "core.crossing"},
     {"core.mixtures"},
     {"core.calibration", "core.stop_loss"},
-    {"core.bands", "core.gaussian_model"},
+    {"core.bands", "core.gaussian_model", "core.channels"},
     {"exceptions", "accounting", "profile"},
     {"_prior_limits"},
     {"_parameters", "_report"},
@@ -32,8 +32,9 @@ LAYERS = [
     {"_prior_models", "_budget"},
     {"_fit"},
     {"_statements"},
-    {"_base"},
-    {"mechanisms"},
+    {"_estimator"},
+    {"_base", "_row_release"},
+    {"mechanisms", "categorical", "joint_release"},
     {"comparison", "held_out"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -43,8 +44,8 @@ ALLOWED = {
     "numpy": None,
     "scipy": {"core", "_validation"},
     "ot": {"core.plans"},
-    "sklearn": {"_validation", "_base", "held_out"},
-    "joblib": {"_base"},
+    "sklearn": {"_validation", "_estimator", "_base", "_row_release", "held_out"},
+    "joblib": {"_estimator"},
     "narwhals": {"_validation"},
     "pandas": {"_validation", "_report", "comparison", "held_out"},
 }
