@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._validation import read_sample
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair
 from skpuffer.core.grid import grid_step
-from skpuffer.core.laws import LAWS
 from skpuffer.exceptions import ParameterError
 
 
@@ -32,7 +31,7 @@ def held_out_divergence(
 
     Parameters
     ----------
-    estimator : RenyiPufferfishLaplace or RenyiPufferfishGaussian
+    estimator : RenyiPufferfishLaplace, ...Gaussian or ...Exponential
         Fitted; with one released column, or with ``scope="column"``.
     X : frame or array-like of shape (n, d)
         As in fit.
@@ -50,8 +49,8 @@ def held_out_divergence(
         epsilon. The divergence is the larger of both directions, of all `n_releases`
         together; it is a proven upper bound, within 1e-5 of the truth, or what
         `transport` proves where that is all that is known (several copies under
-        Laplace noise, divergences of hundreds). Pairs that were not fitted, or do not
-        occur in X, are left out.
+        Laplace noise, exponential noise, divergences of hundreds). Pairs that were not
+        fitted, or do not occur in X, are left out.
 
     Raises
     ------
@@ -125,7 +124,7 @@ def _read(estimator: Any, X: Any, secret: Any, prior: Any, weight: Any) -> Any:
 def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     """Bound the divergence of the release of one column, for one pair."""
     guarantee = estimator.guarantee_
-    law = LAWS[guarantee.law]()
+    law = estimator._fitted_law
     budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     step = np.array([grid_step(scale) if scale else 0.0])
     witness = MixtureWitness.of(pair).on_grid(step)
