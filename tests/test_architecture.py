@@ -19,8 +19,9 @@ NAMES = [path.relative_to(ROOT.parent).with_suffix("").as_posix() for path in FI
 # From the bottom up: a room imports itself and rooms of lower layers alone. A new
 # room needs a line here.
 LAYERS = [
-    {"core.grid", "core.plans", "core.conversions", "_text"},
-    {"core.sampling", "core.prior"},
+    {"core.bits", "core.grid", "core.plans", "core.conversions", "_text"},
+    {"core.sampling", "core.sampling_blocks", "core.prior"},
+    {"core.shifts"},
     {"core.laws", "core.coupling", "core.crossing"},
     {"core.mixtures"},
     {"core.calibration", "core.stop_loss"},
@@ -35,6 +36,7 @@ LAYERS = [
     {"_estimator"},
     {"_base", "_row_release"},
     {"mechanisms", "categorical", "joint_release"},
+    {"exponential"},
     {"comparison", "held_out"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
