@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import read_sample
-from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair
+from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
 from skpuffer.core.grid import grid_step
+from skpuffer.core.mixtures import MIXTURES
 from skpuffer.exceptions import ParameterError
 
 
@@ -127,5 +128,9 @@ def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     law = estimator._fitted_law
     budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     step = np.array([grid_step(scale) if scale else 0.0])
+    if law.name not in MIXTURES and scale:
+        rule = Transport()
+        shifts = rule.calibrate(pair, law, budget).witness.on_grid(step)
+        return rule.divergence(shifts, law, budget, np.array([scale]))
     witness = MixtureWitness.of(pair).on_grid(step)
     return Exact().divergence(witness, law, budget, np.array([scale]))

@@ -20,13 +20,19 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace, _estimator
+from skpuffer import (
+    RenyiPufferfishExponential,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+    _estimator,
+)
 from skpuffer.exceptions import SmallGroupWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 N = 101
 mechanisms = pytest.mark.parametrize(
-    "mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+    "mechanism",
+    [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential],
 )
 
 

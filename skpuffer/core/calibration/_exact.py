@@ -208,10 +208,12 @@ class Exact:
         """
         upper = Transport().divergence(witness.bound, law, budget, scale)
         single = budget.n_releases == 1 or law.name == "gaussian"
-        if law.name not in MIXTURES and scale[0] > 0:
-            return upper
         if witness.mixtures is None or not (single or scale[0] == 0):
             return upper
+        if law.name not in MIXTURES:
+            # Without noise the law does not matter.
+            atoms = witness.mixtures.divergence(budget.alpha)
+            return upper if scale[0] > 0 else min(atoms, upper)
         if witness.rough and scale[0] > 0 and budget.epsilon > _USELESS:
             return upper
         found = divergence_bound(
