@@ -13,8 +13,9 @@ from skpuffer.core.channels._metric import (
     mean_distance,
     ordinal,
 )
-from skpuffer.core.channels._rows import RowPair, RowRange, RowWitness, WorstRow
+from skpuffer.core.channels._rows import RowPair, RowRange
 from skpuffer.core.channels._transport import RowTransport
+from skpuffer.core.channels._witness import RowWitness, WorstRow
 
 ROW_RULES = {rule.name: rule for rule in (RowTransport, RowExact)}
 

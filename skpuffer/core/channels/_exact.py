@@ -10,8 +10,9 @@ import numpy as np
 
 from skpuffer.core.calibration import Budget, Calibrated, solve_scale
 from skpuffer.core.channels._channel import Channel, renyi_up
-from skpuffer.core.channels._rows import RowPair, RowRange, RowWitness, WorstRow
+from skpuffer.core.channels._rows import RowPair, RowRange
 from skpuffer.core.channels._transport import RowTransport
+from skpuffer.core.channels._witness import RowWitness, WorstRow
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Conditional, FloatArray
 

@@ -13,36 +13,24 @@ from skpuffer.core.calibration import (
     log_moment,
     solve_scale,
 )
-from skpuffer.core.channels._channel import Channel
-from skpuffer.core.channels._rows import (
-    Direction,
-    RowPair,
-    RowRange,
-    RowWitness,
-    WorstRow,
-)
+from skpuffer.core.channels._plans import searched_plan, solved_plan
+from skpuffer.core.channels._rows import RowPair, RowRange
+from skpuffer.core.channels._witness import Direction, RowWitness, WorstRow
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
-    EXACT_LIMIT,
     Plan,
     TransportPlanError,
-    bottleneck_plan,
-    exponential_cost,
-    exponential_plan,
-    refine_plan,
-    useful_ceiling,
 )
-from skpuffer.core.prior import FloatArray, common_masses
+from skpuffer.core.prior import FloatArray
 
 # Re-solving a plan stops when it gains less than this.
 _REFINE_GAIN = 1e-5
 _MAX_REFINEMENTS = 12
-# Where the search re-solves parts, it is done so many times.
+# The same where only parts are re-solved, which takes some ten seconds.
+_SEARCH_GAIN = 0.03
 _MAX_SEARCHES = 3
 # No entry of a channel changes once the scale is so small a part of any distance.
 _SMALLEST = 1 / 64
-# At α = ∞ a search of parts lowers a moment of this many times the bound.
-_NEARLY_MAXIMUM = 64.0
 
 
 class RowTransport:
@@ -94,11 +82,10 @@ class RowTransport:
         """
         best = pair.direction(plan)
         unit = self.unit_scale(RowWitness((best,)), law, budget, pair.weights)
-        small = max(len(pair.first.mass), len(pair.second.mass)) <= EXACT_LIMIT
-        for _ in range(_MAX_REFINEMENTS if small else _MAX_SEARCHES):
+        better = solved_plan if pair.small else searched_plan
+        for _ in range(_MAX_REFINEMENTS if pair.small else _MAX_SEARCHES):
             if unit <= enough:
                 break
-            better = _solved if small else _searched
             try:
                 found = better(pair, plan, law, budget, unit * pair.weights)
             except TransportPlanError:
@@ -109,7 +96,7 @@ class RowTransport:
             gain = 1 - needed / unit
             if gain > 0:
                 plan, best, unit = found, moved, needed
-            if gain < _REFINE_GAIN:
+            if gain < (_REFINE_GAIN if pair.small else _SEARCH_GAIN):
                 break
         return plan, best, unit
 
@@ -213,75 +200,3 @@ def _starts(
             starts.append(float(moved.max()) / weight)
             floors.append(_SMALLEST * float(moved.min()) / weight)
     return starts, floors
-
-
-def _solved(
-    pair: RowPair, start: Plan, law: NoiseLaw, budget: Budget, scale: FloatArray
-) -> Plan:
-    """Return the plan with the least functional at the scales."""
-    first, second, _ = common_masses(pair.first, pair.second)
-    numeric, rows, others = pair.is_number, pair.first.support, pair.second.support
-    total = np.zeros((len(rows), len(others)))
-    if numeric.any():
-        shifts = np.abs(rows[:, None, numeric] - others[None, :, numeric])
-        flat = shifts.reshape(-1, shifts.shape[2])
-        total += law.shift_divergence(
-            flat, alpha=budget.alpha, scale=scale[numeric]
-        ).reshape(total.shape)
-    for column, distances in enumerate(pair.columns):
-        if distances is not None and scale[column] > 0:
-            table = Channel.of(distances, float(scale[column])).table(
-                alpha=budget.alpha
-            )
-            here, there = rows[:, column].astype(int), others[:, column].astype(int)
-            total += table[np.ix_(here, there)]
-    total *= budget.n_releases
-    if math.isinf(budget.alpha):
-        return bottleneck_plan(first, second, total, start)
-    ceiling = useful_ceiling(first, second, budget.log_target)
-    return exponential_plan((budget.alpha - 1) * total, first, second, ceiling=ceiling)
-
-
-def _searched(
-    pair: RowPair, start: Plan, law: NoiseLaw, budget: Budget, scale: FloatArray
-) -> Plan:
-    """Improve a plan of very many rows by re-solving parts of it."""
-    first, second, _ = common_masses(pair.first, pair.second)
-    finite = math.isfinite(budget.alpha)
-    excess = budget.alpha - 1 if finite else _NEARLY_MAXIMUM / budget.epsilon
-    excess *= budget.n_releases
-    goal = budget.log_target if finite else _NEARLY_MAXIMUM
-    ceiling = useful_ceiling(first, second, goal)
-    tables = [
-        Channel.of(distances, theta).table(alpha=budget.alpha)
-        if distances is not None and theta > 0
-        else None
-        for distances, theta in zip(pair.columns, scale.tolist(), strict=True)
-    ]
-
-    def cost(shifts: FloatArray) -> FloatArray:
-        total, place = np.zeros(len(shifts)), 0
-        numbers, scales = [], []
-        for column, distances in enumerate(pair.columns):
-            weight = float(pair.weights[column])
-            if distances is None:
-                numbers.append(shifts[:, place] * weight)
-                scales.append(scale[column])
-                place += 1
-                continue
-            part = shifts[:, place : place + len(distances)]
-            place += len(distances)
-            table = tables[column]
-            if table is not None:
-                # The corner that was left is the positive entry; both are 0 at rest.
-                moved = table[part.argmax(axis=1), part.argmin(axis=1)]
-                total += np.where(part.any(axis=1), moved, 0.0)
-        if numbers:
-            total += law.shift_divergence(
-                np.column_stack(numbers), alpha=budget.alpha, scale=np.array(scales)
-            )
-        return exponential_cost(excess * total, ceiling)
-
-    return refine_plan(
-        start, pair.embedded(pair.first), pair.embedded(pair.second), cost
-    )
