@@ -34,7 +34,7 @@ class RenyiPufferfishExponential(AdditiveRelease):
     of the published condition), and ``calibration="exact"`` is refused. Costs are
     concave near zero there, so that the best of several couplings counts: the monotone
     one, one that leaves common mass in place, and one made for the rule itself, where
-    no group has more than 2,000 distinct rows.
+    no group has more than 1,000 distinct values (of several columns 2,000 rows).
 
     %(shared)s
 

@@ -24,6 +24,7 @@ from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS, Exponential, Laplace
 from skpuffer.core.plans import TransportPlanError
 from skpuffer.core.prior import common_masses
+from skpuffer.core.sampling import SeededBits
 from skpuffer.core.shifts import ShiftBound
 
 POWERS = [0.25, 0.5, 0.8]
@@ -49,7 +50,7 @@ def test_no_divergence_exceeds_the_distance(power, alpha):
             point = [0], [1], [shift], [1]
             options = {"power": power, "scale": scale, "alpha": alpha}
             found = [power_oracle.mixture_divergence(*point, **options)]
-            if scale * 45 ** (1 / power) < 1e6:
+            if scale * 45 ** (1 / power) < 3e5:
                 found.append(power_oracle.lattice_divergence(*point, **options))
             assert max(found) <= bound * (1 + 1e-12)
             if alpha == math.inf:
@@ -107,6 +108,15 @@ def test_power_one_is_laplace(drawn, alpha, epsilon, copies):
         np.testing.assert_array_equal(first, second)
 
 
+def test_power_one_draws_what_laplace_draws():
+    values = np.linspace(-3, 3, 1000)
+    first, second = (
+        law.perturb(values, scale=1.5, bits=SeededBits(1, 0))
+        for law in (Exponential(1), Laplace())
+    )
+    np.testing.assert_array_equal(first, second)
+
+
 @pytest.mark.parametrize("rule", ["w_inf", "alpha_wasserstein", "closed_form"])
 def test_powers_near_one_are_near_laplace(rule):
     item = pair([0.0, 1.0, 5.0], [0.5, 2.0], masses=([1, 3, 1], [2, 1]))
@@ -126,21 +136,23 @@ def test_powers_near_one_are_near_laplace(rule):
 
 
 @pytest.mark.parametrize("rule", SHIFT_RULES)
-@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("power", [0.4, 0.5, 0.8])
 @pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.slow)])
 def test_releases_on_a_lattice_keep_the_promise(rule, power, examples):
     # The sums themselves, with a noise far coarser than any release's.
-    whole = st.lists(st.integers(-6, 6), min_size=1, max_size=5, unique=True)
+    whole = st.lists(st.integers(-4, 4), min_size=1, max_size=5, unique=True)
     masses = st.lists(st.integers(1, 30), min_size=5, max_size=5)
+    reached = []
 
     @fixed(examples, rule, power, "lattice")
-    @given(whole, masses, whole, masses, orders(Laplace), EPSILONS)
+    @given(whole, masses, whole, masses, orders(Laplace), st.floats(0.6, 9))
     def run(first, mass_a, second, mass_b, alpha, epsilon):
         mass_a, mass_b = mass_a[: len(first)], mass_b[: len(second)]
         item = pair(first, second, masses=(mass_a, mass_b))
         scale = unit(item, Exponential(power), rule, Budget(alpha, epsilon))
-        if scale * 45 ** (1 / power) > 1e6:
-            return
+        if scale * 45 ** (1 / power) > 4e5:
+            return  # heavy tails take long to sum
+        reached.append(scale)
         if scale == 0:
             assert item.first.same_distribution(item.second)
             return
@@ -151,6 +163,7 @@ def test_releases_on_a_lattice_keep_the_promise(rule, power, examples):
             assert found <= epsilon * (1 + 1e-10) + 1e-12
 
     run()
+    assert len(reached) >= examples / 2
 
 
 @pytest.mark.parametrize("rule", SHIFT_RULES)

@@ -147,9 +147,11 @@ class ShiftRule(ABC):
 
     def _can_refine(self, pair: Pair, law: NoiseLaw, budget: Budget) -> bool:
         """Whether another plan may be better, and is found in reasonable time."""
-        several = int(np.count_nonzero(pair.weights)) > 1
-        small = max(len(pair.first.mass), len(pair.second.mass)) <= EXACT_LIMIT
-        return small and (several or self._concave(law, budget))
+        atoms = max(len(pair.first.mass), len(pair.second.mass))
+        if int(np.count_nonzero(pair.weights)) > 1:
+            return atoms <= EXACT_LIMIT
+        # Among very many values of one column there is little to gain.
+        return atoms <= EXACT_LIMIT // 2 and self._concave(law, budget)
 
     def _refined(
         self, pair: Pair, law: NoiseLaw, budget: Budget, unit: float
