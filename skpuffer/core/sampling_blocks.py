@@ -1,7 +1,8 @@
 """Integers with P(k) proportional to exp(-(|k| / t)^p), 0 < p <= 1, drawn exactly.
 
 Contract: that of `sampling`. Given ideal bits the law is exact, tails included; floats
-only skip work whose result is certain. Imports the standard library and numpy.
+only skip work whose result is certain. Imports the standard library and numpy; tables
+are computed once for each p and t and never change.
 
 Let w(k) = exp(-(k / t)^p) for k >= 0, which falls. A word is a sign and a point V of
 [0, 2^63), which a staircase above w shares out: block i of 2^e neighbouring k, from l
@@ -73,9 +74,9 @@ def exponential_power(size: int, t: int, power: float, bits: BitSource) -> Ints:
     """Draw `size` integers with P(k) proportional to exp(-(|k| / t)^power), exactly.
 
     `t` is from 1 to 2^22, `power` from 0.2 to 1: below, the law's deviation is beyond
-    6e4 t and its tail leaves the integers of 64 bits. Values beyond ±2^62, of which
-    there is one in 2^10000 at power 1/2 and t = 2^20, are returned as ±2^62; a sum that
-    is cut off at 2^61 does not show it.
+    6e4 t and its tail leaves the integers of 64 bits. Values beyond ±2^62, fewer
+    than one in 2^340, are returned as ±2^62; a sum that is cut off at 2^61 does not
+    show it.
 
     >>> from skpuffer.core.bits import SeededBits, SystemBits
     >>> k = exponential_power(10_000, 1000, 0.5, SeededBits(0, 0))
@@ -228,14 +229,16 @@ def _staircase(power: float, t: int) -> _Staircase:
     for (low, e), least, count in zip(blocks, nexts, counts, strict=True):
         rank = np.arange(count, dtype=np.int64)
         below = (unit * least >> _WEIGHT_BITS) >> (_PLACE_BITS - e)
-        first.append(np.full(count, low))
-        mask.append(np.full(count, (1 << e) - 1))
-        shift.append(np.full(count, e))
+        first.append(np.full(count, low, dtype=np.int64))
+        mask.append(np.full(count, (1 << e) - 1, dtype=np.int64))
+        shift.append(np.full(count, e, dtype=np.int64))
         height.append(rank << (_PLACE_BITS - e))
         certain.append(rank < below)
 
     def slots(parts: list[Ints], of_tail: int) -> Ints:
-        return np.concatenate([[of_tail], *parts[::-1]])
+        of_slots = np.concatenate([np.array([of_tail], dtype=np.int64), *parts[::-1]])
+        of_slots.flags.writeable = False
+        return of_slots
 
     factor = np.full(_SLOTS, float(unit))
     factor[0] *= 2.0 ** (tail + 1)
