@@ -169,6 +169,15 @@ def test_the_discrete_metric_is_randomised_response():
                 )
 
 
+def test_symmetric_channels_are_so_to_the_last_unit():
+    # Both directions of a pair then share one coupling.
+    for size in (2, 3, 7, 16, 100):
+        for theta in np.geomspace(0.05, 30, 40):
+            counts = Channel.of(discrete(size), theta).counts
+            assert (counts.diagonal() == counts[0, 0]).all()
+            assert len(np.unique(counts)) <= 2
+
+
 def test_the_distance_over_theta_is_no_bound():
     # Points 0, 1, 2 with |x - y|: the normalisation depends on x.
     table = Channel.of(ordinal(3), 1.0).table(alpha=math.inf)
@@ -421,6 +430,11 @@ def test_any_distributions_on_a_set():
             for _ in range(10):
                 counts = random_pair(rng, 4)
                 assert both_directions(counts, distances, theta, alpha) <= 0.7
+    units = [
+        rule().unit_scale(bound.bound, LAW, Budget(2.0, 0.7), np.ones(1))
+        for rule in ROW_RULES.values()
+    ]
+    assert units[0] == units[1]
     alone = RowRange(WorstRow(np.empty((1, 0)), (discrete(1),)), np.ones(1))
     assert calibrate([alone], LAW, RowTransport(), Budget(2.0, 1.0)).scale[0] == 0
     assert bound.bound.divergence(LAW, alpha=2.0, scale=np.zeros(1)) == math.inf

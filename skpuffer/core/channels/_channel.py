@@ -65,7 +65,8 @@ class Channel:
             return cls(np.diag(np.full(size, UNITS, dtype=np.int64)))
         with np.errstate(under="ignore", over="ignore"):
             share = np.exp(-distances / theta)
-            share /= share.sum(axis=1, keepdims=True)
+            # In one order: rows of the same distances get the same probabilities.
+            share /= np.sort(share, axis=1).sum(axis=1, keepdims=True)
             counts = np.maximum((share * 2.0**62).astype(np.int64), 1)
         # What rounding left over stays where the data are, at the likeliest output.
         place = np.arange(size)
