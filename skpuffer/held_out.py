@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import read_sample
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
+from skpuffer.core.channels import RowPair, exact_divergence
 from skpuffer.core.grid import grid_step
 from skpuffer.core.mixtures import MIXTURES
 from skpuffer.exceptions import ParameterError
@@ -32,8 +33,9 @@ def held_out_divergence(
 
     Parameters
     ----------
-    estimator : RenyiPufferfishLaplace, ...Gaussian or ...Exponential
-        Fitted; with one released column, or with ``scope="column"``.
+    estimator : any release of this package
+        Fitted; with one released column, with ``scope="column"``, or of categories
+        alone.
     X : frame or array-like of shape (n, d)
         As in fit.
     secret : array-like, optional
@@ -73,7 +75,8 @@ def held_out_divergence(
     check_is_fitted(estimator)
     guarantee = estimator.guarantee_
     names = list(guarantee.columns)
-    if guarantee.scope == "joint" and len(names) > 1:
+    joint = guarantee.scope == "joint" and len(names) > 1
+    if joint and guarantee.law != "categorical":
         raise ParameterError(
             f"scope='joint' releases {len(names)} columns together, and the divergence "
             "is computed for one: fit with scope='column', or release one column"
@@ -84,20 +87,28 @@ def held_out_divergence(
             f"X has the columns {', '.join(sample.names)} to release, and the estimator "
             f"was fitted on {', '.join(names)}"
         )
+    budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     lines = []
-    for column, name in enumerate(names):
-        for fitted in sample.priors([column]):
+    every = list(range(len(names)))
+    for block in [every] if joint else [[column] for column in every]:
+        for fitted in sample.priors(block):
             for i, j in fitted.pairs:
                 labels = fitted.secrets[i], fitted.secrets[j]
                 if not {labels, labels[::-1]} & set(guarantee.pairs):
                     continue
-                pair = Pair(fitted.conditionals[i], fitted.conditionals[j], np.ones(1))
-                value = _divergence(estimator, pair, float(estimator.scale_[column]))
+                both = fitted.conditionals[i], fitted.conditionals[j]
+                scale, distances = estimator.scale_[block], sample.distances(block)
+                if distances[0] is None:
+                    pair = Pair(*both, np.ones(1))
+                    value = _divergence(estimator, pair, float(scale[0]))
+                else:
+                    rows = RowPair(*both, scale, distances)
+                    value = exact_divergence(rows, budget, scale)
                 lines.append(
                     {
                         "pair": labels,
                         "prior": fitted.label,
-                        "column": name,
+                        "column": ", ".join(names[column] for column in block),
                         "divergence": value,
                         "epsilon": guarantee.epsilon,
                         "holds": value <= guarantee.epsilon,
@@ -119,7 +130,13 @@ def _read(estimator: Any, X: Any, secret: Any, prior: Any, weight: Any) -> Any:
         kept = [spec for spec in (reader.secret, reader.prior) if spec is not None]
         if not kept:
             X = estimator._dropped.remove_from(X)
-    return read_sample(reader, X, None, secret, prior, weight)
+    sets = getattr(estimator, "categories_", {})
+    if sets:
+        # The sets of the fit, whichever labels occur here.
+        reader.set_params(categories=[list(labels) for labels in sets.values()])
+    return read_sample(
+        reader, X, None, secret, prior, weight, mixed=hasattr(estimator, "categories_")
+    )
 
 
 def _divergence(estimator: Any, pair: Pair, scale: float) -> float:

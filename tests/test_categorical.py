@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from skpuffer import RenyiPufferfishCategorical as Categorical
+from skpuffer import held_out_divergence
 from skpuffer.core.channels import UNITS, Channel, discrete, ordinal
 from skpuffer.exceptions import (
     CategoriesFromDataWarning,
@@ -592,3 +593,23 @@ def test_nothing_of_the_rows_is_kept():
         draw.transform(people(50))
         sizes.append(len(pickle.dumps(draw)))
     assert abs(sizes[1] - sizes[0]) < 200
+
+
+def test_held_out_rows():
+    table = people(400)
+    for scope, columns in (("column", ["job", "degree"]), ("joint", ["job, degree"])):
+        draw = fitted(table, scope=scope, epsilon=0.5)
+        same = held_out_divergence(draw, table)
+        assert same["column"].tolist() == columns
+        assert same["holds"].all()
+    draw = fitted(table[["job", "sex"]], categories=[JOBS], epsilon=0.1)
+    found = held_out_divergence(draw, table[["job", "sex"]])
+    assert found["divergence"][0] == pytest.approx(
+        divergence(table, draw, "job"), rel=1e-9
+    )
+    # Rows that lean more, and lack a category.
+    other = table[["job", "sex"]].replace({"job": {"judge": "cook"}})
+    other.loc[other["sex"] == "M", "job"] = "clerk"
+    assert not held_out_divergence(draw, other)["holds"].any()
+    twice = fitted(table, n_releases=2)
+    assert held_out_divergence(twice, table)["holds"].all()

@@ -6,7 +6,12 @@ here and one line below. Pure; numpy and the neighbouring modules.
 """
 
 from skpuffer.core.channels._channel import UNITS, Channel, renyi_up, uniform_codes
-from skpuffer.core.channels._exact import OUTPUT_LIMIT, ChannelMixtures, RowExact
+from skpuffer.core.channels._exact import (
+    OUTPUT_LIMIT,
+    ChannelMixtures,
+    RowExact,
+    exact_divergence,
+)
 from skpuffer.core.channels._metric import (
     check_distances,
     discrete,
@@ -33,6 +38,7 @@ __all__ = [
     "WorstRow",
     "check_distances",
     "discrete",
+    "exact_divergence",
     "mean_distance",
     "ordinal",
     "renyi_up",

@@ -12,8 +12,8 @@ from skpuffer.core.calibration import Budget, Calibrated, solve_scale
 from skpuffer.core.channels._channel import Channel, renyi_up
 from skpuffer.core.channels._rows import RowPair, RowRange
 from skpuffer.core.channels._transport import RowTransport
-from skpuffer.core.channels._witness import RowWitness, WorstRow
-from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.channels._witness import Columns, RowWitness, WorstRow
+from skpuffer.core.laws import Laplace, NoiseLaw
 from skpuffer.core.prior import Conditional, FloatArray
 
 # Outputs of a joint release whose probabilities are all written down.
@@ -38,6 +38,13 @@ class ChannelMixtures:
     second: FloatArray
     distances: tuple[FloatArray, ...]
     bound: RowWitness
+
+    @classmethod
+    def of(cls, pair: RowPair, bound: RowWitness) -> ChannelMixtures:
+        """Lay out a pair whose columns are all categories."""
+        distances = tuple(item for item in pair.columns if item is not None)
+        first, second = (_tensor(rows, distances) for rows in (pair.first, pair.second))
+        return cls(first, second, distances, bound)
 
     def on_grid(self, step: FloatArray) -> ChannelMixtures:
         """Return itself: categories lie on no grid."""
@@ -106,14 +113,9 @@ class RowExact:
         if isinstance(pair, RowRange):
             # One point against another is the worst case: transport is exact there.
             return RowTransport().calibrate(pair, law, budget)
-        distances = exact_columns(pair.columns, budget)
+        _refuse(pair.columns, budget)
         ceiling = RowTransport().calibrate(pair, law, budget)
-        witness = ChannelMixtures(
-            _tensor(pair.first, distances),
-            _tensor(pair.second, distances),
-            distances,
-            ceiling.witness,
-        )
+        witness = ChannelMixtures.of(pair, ceiling.witness)
         if ceiling.unit == 0 or self.holds(witness, law, budget, 0.0 * pair.weights):
             return Calibrated(0.0, witness)
         return Calibrated(self.unit_scale(witness, law, budget, pair.weights), witness)
@@ -172,26 +174,56 @@ class RowExact:
         return min(upper, witness.divergence(budget.alpha, scale))
 
 
-def exact_columns(
-    columns: tuple[FloatArray | None, ...], budget: Budget
-) -> tuple[FloatArray, ...]:
-    """Return the distances of a release that the exact rule serves, or refuse it."""
-    distances = tuple(item for item in columns if item is not None)
-    if len(distances) < len(columns):
+def exact_divergence(pair: RowPair, budget: Budget, scale: FloatArray) -> float:
+    """Bound the divergence of a release of categories for one pair.
+
+    The sums, where a single release has few enough combinations; else, or where it is
+    smaller, what transport proves.
+
+    Parameters
+    ----------
+    pair : RowPair
+        Of categories alone; its weights are the scales.
+    budget : Budget
+    scale : ndarray of shape (k,)
+        θ of each column.
+
+    Returns
+    -------
+    float
+        Nats, the larger of both directions.
+    """
+    law = Laplace()  # there are no numbers to add noise to
+    rule = RowTransport()
+    witness = rule.calibrate(pair, law, budget).witness if scale.all() else pair.bound
+    upper = rule.divergence(witness, law, budget, scale)
+    if budget.n_releases > 1 or _outputs(pair.columns) > OUTPUT_LIMIT:
+        return upper
+    return min(
+        upper, ChannelMixtures.of(pair, pair.bound).divergence(budget.alpha, scale)
+    )
+
+
+def _outputs(columns: Columns) -> int:
+    return math.prod(len(item) for item in columns if item is not None)
+
+
+def _refuse(columns: Columns, budget: Budget) -> None:
+    """Refuse a release that the exact rule does not serve."""
+    if any(item is None for item in columns):
         raise ValueError("the exact rule is for categories alone: use transport")
     if budget.n_releases > 1:
         raise ValueError(
             f"the exact rule does not cover n_releases={budget.n_releases} copies: use "
             "the transport rule"
         )
-    outputs = math.prod(len(item) for item in distances)
+    outputs = _outputs(columns)
     if outputs > OUTPUT_LIMIT:
         raise ValueError(
             f"the exact rule sums over every combination of categories, here {outputs}, "
             f"and serves {OUTPUT_LIMIT}: use the transport rule, scope='column' or fewer "
             "categories"
         )
-    return distances
 
 
 def _tensor(rows: Conditional, distances: tuple[FloatArray, ...]) -> FloatArray:
