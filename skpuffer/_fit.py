@@ -19,6 +19,7 @@ from skpuffer._prior_models import (
     empirical_pairs,
     pairs_of,
     population_pairs,
+    population_row_pairs,
 )
 from skpuffer._validation import Sample
 from skpuffer.core import gaussian_model
@@ -144,8 +145,12 @@ def fit_scales(
             pairs, labels = bounded_pair(sample, block)
         elif prior_model == "population":
             error = (1 - settings.confidence) / len(blocks)
-            limits = sample.ranges[block[0]]
-            pairs, labels = population_pairs(priors, limits, settings, error)
+            one = sample.sets[block[0]]
+            if one is None:
+                limits = sample.ranges[block[0]]
+                pairs, labels = population_pairs(priors, limits, settings, error)
+            else:
+                pairs, labels = population_row_pairs(priors, one.distances, error)
         else:
             weights = _weights(sample, block, std, span, column_weights)
             pairs, labels = empirical_pairs(priors, weights, sample.distances(block))

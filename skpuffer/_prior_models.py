@@ -11,7 +11,7 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.core.bands import population_bound
 from skpuffer.core.calibration import BoundedPair, Pair
-from skpuffer.core.channels import RowPair, RowRange, WorstRow
+from skpuffer.core.channels import RowPair, RowRange, WorstRow, population_rows
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
@@ -98,6 +98,33 @@ def population_pairs(
         for (first, second), enough in zip(pairs, large, strict=True)
     ]
     return [BoundedPair(bound, np.ones(1)) for bound in bounds], labels
+
+
+def population_row_pairs(
+    priors: list[Prior], distances: np.ndarray, error: float
+) -> tuple[list[RowPair], list[str]]:
+    """Return pairs of bounds on the categories of the population, all together.
+
+    Parameters
+    ----------
+    priors : list of Prior
+        Of one column of categories.
+    distances : ndarray of shape (K, K)
+    error : float
+        Probability with which any of the bounds may fail.
+    """
+    pairs, labels = pairs_of(priors)
+    groups = {id(group): group for pair in pairs for group in pair}
+    bounds = {
+        key: population_rows(group, len(distances), error / len(groups))
+        for key, group in groups.items()
+    }
+    weights, columns = np.ones(1), (distances,)
+    rows = [
+        RowPair(bounds[id(first)], bounds[id(second)], weights, columns)
+        for first, second in pairs
+    ]
+    return rows, labels
 
 
 def bounded_pair(

@@ -30,6 +30,7 @@ class RowRelease(Release):
     A subclass that lacks a parameter gives its value as an attribute of the class.
     """
 
+    _prior_models: tuple[str, ...] = ("empirical", "bounded")
     law: str = "laplace"
     scope: str = "joint"
     calibration: str = "transport"
@@ -52,12 +53,12 @@ class RowRelease(Release):
         self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
     ) -> tuple[Settings, Sample]:
         name = type(self).__name__
-        if self.prior_model in ("population", "gaussian"):
+        others = {"population", "gaussian"} - set(self._prior_models)
+        if isinstance(self.prior_model, str) and self.prior_model in others:
             raise ParameterError(
-                f"prior_model={self.prior_model!r} is for single columns of numbers, "
-                f"and {name} takes 'empirical' or 'bounded' (any distributions on the "
-                "declared sets): use RenyiPufferfishLaplace or RenyiPufferfishGaussian "
-                "for a column of numbers"
+                f"prior_model={self.prior_model!r} does not go with {name}, which takes "
+                f"{', '.join(map(repr, self._prior_models))} ('bounded': any "
+                "distributions on the declared sets)"
             )
         # Which columns need bounds is known once they are read.
         given = self._settings() | {"bounds": ()}

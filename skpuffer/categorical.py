@@ -6,7 +6,7 @@ from typing import Any
 
 from skpuffer._parameters import choice
 from skpuffer._row_release import RowRelease
-from skpuffer.exceptions import UnavailableRuleError
+from skpuffer.exceptions import ParameterError, UnavailableRuleError
 
 
 class RenyiPufferfishCategorical(RowRelease):
@@ -37,9 +37,16 @@ class RenyiPufferfishCategorical(RowRelease):
         δ in (0, 1) of an (ε, δ) promise.
     secret, secret_from_y, secret_pairs, prior
         As in `RenyiPufferfishLaplace`.
-    prior_model : {"empirical", "bounded"}, default="empirical"
-        "empirical": the conditional distributions of the fitted rows. "bounded": any
-        distributions on the declared categories, as in local differential privacy.
+    prior_model : {"empirical", "population", "bounded"}, default="empirical"
+        "empirical": the conditional distributions of the fitted rows. "population":
+        the true distributions that the fitted rows were drawn from, with `confidence`,
+        by simultaneous Clopper–Pearson bounds; the release is of other rows. For
+        single columns (several need ``scope="column"``), declared categories and
+        unweighted rows. "bounded": any distributions on the declared categories, as in
+        local differential privacy.
+    confidence : float, default=0.95
+        How often, over draws of the fitted rows, the promise of
+        ``prior_model="population"`` holds, for all pairs, priors and columns at once.
     categories : "auto", list of lists, or mapping, default="auto"
         The set of each released column: a list of labels a column, or a mapping from
         column to list. "auto": those that occur, or that a pandas or polars type
@@ -130,6 +137,8 @@ class RenyiPufferfishCategorical(RowRelease):
     array([1.])
     """
 
+    _prior_models = ("empirical", "population", "bounded")
+
     def __init__(
         self,
         alpha: float | str = 2.0,
@@ -141,6 +150,7 @@ class RenyiPufferfishCategorical(RowRelease):
         secret_pairs: Any = "all",
         prior: Any = None,
         prior_model: str = "empirical",
+        confidence: float = 0.95,
         categories: Any = "auto",
         metric: Any = "discrete",
         unknown: Any = "error",
@@ -161,6 +171,7 @@ class RenyiPufferfishCategorical(RowRelease):
         self.secret_pairs = secret_pairs
         self.prior = prior
         self.prior_model = prior_model
+        self.confidence = confidence
         self.categories = categories
         self.metric = metric
         self.unknown = unknown
@@ -180,6 +191,11 @@ class RenyiPufferfishCategorical(RowRelease):
             raise UnavailableRuleError(
                 f"calibration='exact' does not cover n_releases={self.n_releases!r} "
                 "copies of a category: use calibration='transport'"
+            )
+        if self.prior_model == "population" and isinstance(self.categories, str):
+            raise ParameterError(
+                f"prior_model='population' with categories={self.categories!r}: the "
+                "population may have categories that the sample lacks; declare them"
             )
         if isinstance(self.column_weights, str):
             choice("column_weights", self.column_weights, ("distance",))

@@ -431,8 +431,8 @@ def test_a_failed_fit_changes_nothing():
         ),
         ({"column_weights": "std"}, "column_weights='std'"),
         ({"column_weights": [1, -1]}, "2 positive numbers"),
-        ({"prior_model": "population"}, "prior_model='population' is for single"),
-        ({"prior_model": "gaussian"}, "prior_model='gaussian' is for single"),
+        ({"prior_model": "gaussian"}, "prior_model='gaussian' does not go with"),
+        ({"prior_model": "public"}, "prior_model='public' must be one of"),
         ({"scope": "row"}, "scope='row'"),
         ({"categories": "all"}, "categories='all'"),
         ({"categories": [JOBS]}, "each of the 2 columns"),
@@ -613,3 +613,56 @@ def test_held_out_rows():
     assert not held_out_divergence(draw, other)["holds"].any()
     twice = fitted(table, n_releases=2)
     assert held_out_divergence(twice, table)["holds"].all()
+
+
+def test_the_population():
+    table = people(600)
+    draw = fitted(table, prior_model="population", scope="column", confidence=0.9)
+    text = str(draw.guarantee_)
+    assert "for the population, with confidence 90 % over the sample" in text
+    assert "on the declared categories (job in 3 categories" in text
+    sample = fitted(table, scope="column").scale_
+    anything = fitted(table, prior_model="bounded", scope="column").scale_
+    assert (sample < draw.scale_).all()
+    assert (draw.scale_ < anything).all()
+    surer = fitted(table, prior_model="population", scope="column", confidence=0.999)
+    assert (surer.scale_ > draw.scale_).all()
+    larger = fitted(people(6000), prior_model="population", scope="column")
+    assert (larger.scale_ < draw.scale_).all()
+    # Constant in the sample is not constant in the population.
+    still = fitted(table.assign(job="cook"), prior_model="population", scope="column")
+    assert (still.scale_ > 0).all()
+    auto = fitted(
+        table, prior_model="population", scope="column", alpha="auto", delta=0.01
+    )
+    assert auto.guarantee_.to_epsilon(0.01) <= 1 + 1e-9
+
+
+def test_populations_that_are_refused():
+    with pytest.raises(ParameterError, match="covers one column at a time"):
+        fitted(prior_model="population")
+    with pytest.raises(ParameterError, match="takes no sample_weight"):
+        Categorical(
+            secret="sex", categories=SETS, prior_model="population", scope="column"
+        ).fit(people(), sample_weight=np.ones(240))
+    with pytest.raises(ParameterError, match="promises nothing for a population"):
+        fitted(prior_model="population", scope="column", calibration="exact")
+    with pytest.raises(ParameterError, match="declare them"):
+        fitted(prior_model="population", scope="column", categories="auto")
+
+
+@pytest.mark.slow
+def test_the_population_keeps_the_promise_as_often_as_stated():
+    rng = np.random.default_rng(0)
+    shares = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]])
+    failed = 0
+    for _ in range(300):
+        rows = [rng.choice(JOBS, 60, p=share) for share in shares]
+        table = pd.DataFrame(
+            {"job": np.concatenate(rows), "sex": np.repeat(["F", "M"], 60)}
+        )
+        draw = fitted(table, prior_model="population", categories=[JOBS], epsilon=0.1)
+        p, q = shares @ draw.channels_["job"]
+        values = [math.log((a**4 * b**-3.0).sum()) / 3 for a, b in ((p, q), (q, p))]
+        failed += max(values) > 0.1
+    assert failed <= 15

@@ -361,7 +361,7 @@ def test_check_estimator():
     [
         ({"law": "exponential"}, "law='exponential' must be one of laplace, gaussian"),
         ({"law": "gaussian", "alpha": math.inf}, "alpha=inf"),
-        ({"prior_model": "population"}, "prior_model='population' is for single"),
+        ({"prior_model": "population"}, "prior_model='population' does not go with"),
         ({"prior_model": "bounded"}, "declares no range for age, pay"),
         ({"column_weights": "range"}, "declares no range for age, pay"),
         ({"column_weights": {"job": 1}}, "give every released column a weight"),

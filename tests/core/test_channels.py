@@ -28,6 +28,7 @@ from skpuffer.core.channels import (
     discrete,
     mean_distance,
     ordinal,
+    population_rows,
     renyi_up,
     uniform_codes,
 )
@@ -482,3 +483,82 @@ def test_no_scale_is_an_error():
     pair = pair_of(np.array([[1, 0], [0, 1]]), discrete(2))
     with pytest.raises(CalibrationError):
         calibrate([pair], LAW, RowTransport(), Budget(math.inf, 1e-300))
+
+
+# --- the population -------------------------------------------------------------
+
+
+def test_lower_bounds_hold_together_as_often_as_they_say():
+    # Level: with 19 in 20 expected, 1,500 samples fall below .94 with probability .05.
+    rng = np.random.default_rng(20)
+    share = np.array([0.6, 0.25, 0.1, 0.04, 0.01])
+    held = 0
+    for counts in rng.multinomial(80, share, 1500):
+        bounds = population_rows(rows_of(counts), 5, 0.05)
+        lower = np.zeros(6)
+        lower[bounds.support[:, 0].astype(int)] = bounds.probabilities
+        held += bool((lower[:5] <= share).all())
+        # What a sample is short of is left open.
+        assert lower[5] > 0
+        assert sum(bounds.mass.tolist()) == bounds.total
+    assert held / 1500 >= 0.94
+
+
+def test_bounds_are_those_of_the_binomial():
+    counts = np.array([90, 0, 10])
+    bounds = population_rows(rows_of(counts), 3, 0.03)
+    for code, lower in zip(
+        bounds.support[:-1, 0], bounds.probabilities[:-1], strict=True
+    ):
+        seen = int(counts[int(code)])
+        # So many or more would be seen with this probability at the bound.
+        assert stats.binom.sf(seen - 1, 100, lower) == pytest.approx(0.01, rel=1e-6)
+    assert bounds.support[:, 0].tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("alpha", [1.5, 4.0, math.inf])
+def test_any_population_within_the_bounds_keeps_the_promise(alpha):
+    rng = np.random.default_rng(21)
+    for distances in (discrete(4), ordinal(4), random_metric(rng, 4)):
+        samples = [rng.multinomial(300, rng.dirichlet(np.ones(4))) for _ in range(2)]
+        bounds = [population_rows(rows_of(one), 4, 0.02) for one in samples]
+        pair = RowPair(*bounds, np.ones(1), (distances,))
+        answer = calibrate([pair], LAW, RowTransport(), Budget(alpha, 0.5))
+        theta = float(answer.scale[0])
+        fitted = pair_of(np.array(samples), distances)
+        assert (
+            calibrate([fitted], LAW, RowTransport(), Budget(alpha, 0.5)).scale[0]
+            <= theta
+        )
+        worst = RowRange(WorstRow(np.empty((1, 0)), (distances,)), np.ones(1))
+        assert calibrate([worst], LAW, RowTransport(), Budget(alpha, 0.5)).scale[
+            0
+        ] >= theta * (1 - 1e-5)
+        channel = Channel.of(distances, theta).probabilities
+        for trial in range(40):
+            # All that is left to one category, or to several.
+            rest = np.eye(4)[rng.integers(0, 4, 2)] if trial % 2 else None
+            sides = []
+            for place, one in enumerate(bounds):
+                share = np.zeros(5)
+                share[one.support[:, 0].astype(int)] = one.probabilities
+                left = rng.dirichlet(np.ones(4)) if rest is None else rest[place]
+                sides.append((share[:4] + share[4] * left) @ channel)
+            p, q = sides
+            for first, second in ((p, q), (q, p)):
+                if alpha == math.inf:
+                    value = math.log((first / second).max())
+                else:
+                    moment = (first**alpha * second ** (1 - alpha)).sum()
+                    value = math.log(moment) / (alpha - 1)
+                assert value <= 0.5
+
+
+def test_equal_bounds_are_no_equal_populations():
+    bounds = population_rows(rows_of([50, 50]), 2, 0.05)
+    pair = RowPair(bounds, bounds, np.ones(1), (discrete(2),))
+    answer = calibrate([pair], LAW, RowTransport(), Budget(2.0, 0.1))
+    assert answer.scale[0] > 0
+    assert not pair.bound.is_zero
+    at_rest = RowTransport().divergence(pair.bound, LAW, Budget(2.0, 0.1), np.zeros(1))
+    assert at_rest == math.inf

@@ -18,6 +18,7 @@ from skpuffer.core.channels._metric import (
     mean_distance,
     ordinal,
 )
+from skpuffer.core.channels._population import population_rows
 from skpuffer.core.channels._rows import RowPair, RowRange
 from skpuffer.core.channels._transport import RowTransport
 from skpuffer.core.channels._witness import RowWitness, WorstRow
@@ -41,6 +42,7 @@ __all__ = [
     "exact_divergence",
     "mean_distance",
     "ordinal",
+    "population_rows",
     "renyi_up",
     "uniform_codes",
 ]

@@ -15,6 +15,7 @@ from skpuffer.core.channels._coarse import (
     improved_plan,
 )
 from skpuffer.core.channels._rows import RowPair
+from skpuffer.core.channels._witness import dearest
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
     Plan,
@@ -44,7 +45,7 @@ def _divergences(
             if size > 0:
                 table = Channel.of(distances, float(size[0])).table(alpha=budget.alpha)
                 place = values.astype(np.intp), others.astype(np.intp)
-                tables.append((*place, table))
+                tables.append((*place, dearest(table)))
             continue
         distinct, place_a = np.unique(values, return_inverse=True)
         opposite, place_b = np.unique(others, return_inverse=True)

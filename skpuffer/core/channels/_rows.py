@@ -83,6 +83,9 @@ class RowPair:
     def start(self) -> Plan:
         """A coupling that no rule has refined yet."""
         first, second, _ = common_masses(self.first, self.second)
+        if self.first.same_distribution(self.second):
+            place = np.arange(len(first), dtype=np.intp)
+            return Plan(place, place, first)
         points, others = self.embedded(self.first), self.embedded(self.second)
         rows, more = self.first.support, self.second.support
         if self.small or self.cells is None:
@@ -152,5 +155,5 @@ class RowPair:
             corner = mean_distance(distances) / math.sqrt(2)
             corner /= weight if weight > 0 else 1.0
             codes = values.astype(np.intp)
-            parts.append(np.eye(len(distances))[codes] * corner)
+            parts.append(np.eye(len(distances) + 1)[codes] * corner)
         return np.hstack(parts)

@@ -15,7 +15,7 @@ from skpuffer.core.calibration import (
 )
 from skpuffer.core.channels._plans import searched_plan, solved_plan
 from skpuffer.core.channels._rows import RowPair, RowRange
-from skpuffer.core.channels._witness import Direction, RowWitness, WorstRow
+from skpuffer.core.channels._witness import Direction, RowWitness, WorstRow, dearest
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
     Plan,
@@ -63,7 +63,7 @@ class RowTransport:
         if isinstance(pair, RowRange):
             unit = self.unit_scale(pair.bound, law, budget, pair.weights)
             return Calibrated(unit, pair.bound)
-        if pair.first.same_distribution(pair.second):
+        if pair.bound.is_zero:
             return Calibrated(0.0, pair.bound)
         plan, forward, unit = self._descend(pair, pair.start, law, budget, 0.0)
         if pair.symmetric:
@@ -190,7 +190,7 @@ def _starts(
         with np.errstate(divide="ignore", invalid="ignore"):
             spans = np.nan_to_num(shifts.max(axis=0) / weights[numeric])
         reach = [
-            moves.distances[moves.first, moves.second]
+            dearest(moves.distances)[moves.first, moves.second]
             for moves in witness.directions[0].moves
         ]
     starts += [span for span in spans.tolist() if span > 0]

@@ -21,6 +21,8 @@ Columns = tuple[FloatArray | None, ...]
 class Moves:
     """What a categorical column does in each pair of rows.
 
+    Code K, beyond the set, stands for any category of it: see `population_rows`.
+
     Attributes
     ----------
     distances : ndarray of shape (K, K)
@@ -40,7 +42,7 @@ class Moves:
         cls, distances: FloatArray, first: FloatArray, second: FloatArray
     ) -> Moves:
         """Collect the pairs of two columns of codes, shape (m,) each."""
-        size = len(distances)
+        size = len(distances) + 1
         code = first.astype(np.intp) * size + second.astype(np.intp)
         distinct, place = np.unique(code, return_inverse=True)
         return cls(distances, distinct // size, distinct % size, place)
@@ -48,15 +50,35 @@ class Moves:
     def divergences(self, *, alpha: float, theta: float) -> FloatArray:
         """Bound the divergence of each pair of rows, shape (m,)."""
         if theta == 0:
-            still = self.first == self.second
-            return np.where(still, 0.0, np.inf)[self.place]
-        channel = Channel.of(self.distances, theta)
-        return channel.divergence(self.first, self.second, alpha=alpha)[self.place]
+            return np.where(self._stays, 0.0, np.inf)[self.place]
+        channel, size = Channel.of(self.distances, theta), len(self.distances)
+        anything = (self.first == size) | (self.second == size)
+        if not anything.any():
+            found = channel.divergence(self.first, self.second, alpha=alpha)
+            return found[self.place]
+        table = dearest(channel.table(alpha=alpha))
+        return np.asarray(table[self.first, self.second][self.place])
 
     @property
     def still(self) -> bool:
         """Whether no category changes."""
-        return bool((self.first == self.second).all())
+        return bool(self._stays.all())
+
+    @property
+    def _stays(self) -> NDArray[np.bool_]:
+        known = self.first < len(self.distances)
+        return np.asarray((self.first == self.second) & known)
+
+
+def dearest(table: FloatArray) -> FloatArray:
+    """Give a table a last row and column for any category: its largest entry.
+
+    >>> dearest(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    array([[0., 2., 2.],
+           [1., 0., 2.],
+           [2., 2., 2.]])
+    """
+    return np.pad(table, (0, 1), constant_values=float(table.max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +131,11 @@ class RowWitness:
     """
 
     directions: tuple[Direction, ...]
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing moves: the two distributions are the same."""
+        return all(part.is_zero for part in self.directions)
 
     def on_grid(self, step: FloatArray) -> RowWitness:
         """Return the same for numbers rounded to a grid; categories stay."""
