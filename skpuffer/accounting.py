@@ -36,10 +36,8 @@ class Guarantee:
     ----------
     alpha, epsilon : float
         The Rényi order and bound in force, nats.
-    law : str
-        The noise law.
-    power : float or None
-        Of exponential noise; None for laws without one.
+    law, power : str, float or None
+        The noise law, and the power of exponential noise.
     columns : tuple of str
         The released columns.
     scale : tuple of float
