@@ -81,7 +81,7 @@ def _rough_unit(
     pair: Pair | BoundedPair, law: NoiseLaw, rule: CalibrationRule, budget: Budget
 ) -> float:
     """Return the factor of the weights that a pair needs before any refinement."""
-    best_at_once = len(pair.weights) == 1 and law.convexity == 1
+    best_at_once = len(pair.weights) == 1 and law.convex
     if best_at_once or rule.name == "exact":
         return rule.calibrate(pair, law, budget).unit
     if isinstance(rule, ShiftRule):

@@ -77,7 +77,7 @@ def population_pairs(
     pairs, labels = pairs_of(priors)
     groups = len({id(conditional) for pair in pairs for conditional in pair})
     # Bounds on means serve rules that take the mean of a convex function.
-    convex = settings.law.convexity == 1 and settings.rule.name != "w_inf"
+    convex = settings.law.convex and settings.rule.name != "w_inf"
     convex = convex and math.isfinite(settings.budget.alpha)
     large = [
         convex and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS

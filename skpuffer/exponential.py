@@ -30,8 +30,9 @@ class RenyiPufferfishExponential(AdditiveRelease):
 
     The exponential mechanism for the metric |x − y|^p, of densities proportional to
     exp(−|z|^p / θ), θ = s^p. For p < 1 the divergence of a shift is known by an upper
-    bound, |z|^p / θ at every order: "transport" is calibrated with that (the α−1 form
-    of the published condition), and ``calibration="exact"`` is refused. Costs are
+    bound, what a log ratio within ±|z|^p / θ allows at the order: "transport" and
+    "w_inf" are calibrated with that (less than the α−1 form of the published condition
+    needs), and ``calibration="exact"`` is refused. Costs are
     concave near zero there, so that the best of several couplings counts: the monotone
     one, one that leaves common mass in place, and one made for the rule itself, where
     no group has more than 1,000 distinct values (of several columns 2,000 rows).
@@ -54,8 +55,8 @@ class RenyiPufferfishExponential(AdditiveRelease):
     >>> from skpuffer import RenyiPufferfishExponential
     >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
     >>> noise = RenyiPufferfishExponential(power=0.7, secret="sex").fit(df)
-    >>> noise.scale_, noise.noise_std_.round(2)
-    (array([1.]), array([3.13]))
+    >>> noise.scale_.round(2), noise.noise_std_.round(2)
+    (array([0.74]), array([2.33]))
     >>> noise.transform(df).shape
     (40, 1)
 

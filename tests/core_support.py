@@ -57,7 +57,7 @@ EPSILONS = st.floats(math.log(1e-3), math.log(10)).map(math.exp)
 
 def epsilons(law):
     """Those that a release on the grid reaches: a step of it is 2^-20 of the scale."""
-    least = 1e-3 if LAWS[law]().convexity == 1 else 0.1
+    least = 1e-3 if LAWS[law]().convex else 0.1
     return st.floats(math.log(least), math.log(10)).map(math.exp)
 
 
@@ -109,7 +109,9 @@ def cost(law, shifts, *, alpha, scale, copies=1):
     if law == "gaussian":
         return copies * alpha * (alpha - 1) * (z**2).sum(axis=1) / 2
     if law == "exponential":
-        return copies * (alpha - 1) * np.sqrt(z).sum(axis=1)
+        c = np.sqrt(z)  # log of cosh((alpha - 1/2) c) / cosh(c / 2)
+        above, below = np.logaddexp(0, (1 - 2 * alpha) * c), np.logaddexp(0, -c)
+        return copies * ((alpha - 1) * c + above - below).sum(axis=1)
     rising = math.log(alpha / (2 * alpha - 1)) + (alpha - 1) * z
     falling = math.log((alpha - 1) / (2 * alpha - 1)) - alpha * z
     return copies * np.logaddexp(rising, falling).sum(axis=1)

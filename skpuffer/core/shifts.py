@@ -64,7 +64,7 @@ class ShiftBound:
             up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
-    def compressed(self, cells: int = _CELLS, *, power: float = 1) -> ShiftBound:
+    def compressed(self, cells: int = _CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for convex costs.
 
         Each shift is split between the two ends of its cell so that its mean stays.
@@ -72,11 +72,6 @@ class ShiftBound:
         largest shift stays what it is. Equal cells between the smallest positive and
         the largest shift: the error is of second order in their width. Returns the
         bound itself where there is nothing to gain.
-
-        With a `power` below 1 all this is done to y = shift^power, for increasing costs
-        that are convex in y alone. They stay so when `on_grid` adds a step g to every
-        shift: (y^r + g)^{1/r} with r = 1/power is a norm of (y, g^{1/r}), hence convex
-        in y.
         """
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
             return self
@@ -85,8 +80,6 @@ class ShiftBound:
             positive = shift > 0
             zero_mass = float(mass[~positive].sum())
             shift, mass = shift[positive], mass[positive]
-        if power < 1:
-            largest, shift = shift.max(), np.power(shift, power)
         low, high = float(shift.min()), float(shift.max())
         nodes = np.linspace(low, high, cells + 1)
         width = (high - low) / cells
@@ -111,13 +104,29 @@ class ShiftBound:
         merged = np.maximum(merged[: cells + 1], 0.0)
         kept = merged > 0
         shifts, mass = nodes[kept], merged[kept]
-        if power < 1:
-            # Up by the round-off of both powers, about one ulp each.
-            shifts = np.power(shifts, 1 / power) * (1 + 2.0**-50 / power)
-            shifts[-1] = max(shifts[-1], largest)
         if zero_mass:
             shifts, mass = np.append(0.0, shifts), np.append(zero_mass, mass)
         return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
+
+    def rounded_up(self, cells: int = 2 * _CELLS) -> ShiftBound:
+        """Bound very many shifts of one column by fewer, for increasing costs.
+
+        Each goes up to the end of its cell, the largest no further than it is. Cells
+        are equal in the root of the shift, whose steps concave costs feel alike.
+        Returns the bound itself where there is nothing to gain.
+        """
+        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
+            return self
+        shift = self.shifts[:, 0]
+        largest = float(shift.max())
+        ends = largest * np.square(np.arange(1, cells + 1) / cells)
+        ends[-1] = largest
+        cell = np.searchsorted(ends, shift) + 1
+        cell[shift == 0] = 0
+        mass: FloatArray = np.zeros(cells + 1)
+        mass += np.bincount(cell, self.mass, minlength=cells + 1)
+        kept = mass > 0
+        return ShiftBound(np.append(0.0, ends)[kept, np.newaxis], mass[kept])
 
 
 def distance_up(first: Any, second: Any) -> FloatArray:

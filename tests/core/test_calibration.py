@@ -253,8 +253,8 @@ def test_order_one(law):
     def excess(scale):
         z = d / scale
         kl = z**2 / 2 if law == "gaussian" else z + np.expm1(-z)
-        # An upper bound of it, which is the same at all orders.
-        kl = np.sqrt(z) if law == "exponential" else kl
+        # An upper bound of it.
+        kl = np.sqrt(z) * np.tanh(np.sqrt(z) / 2) if law == "exponential" else kl
         return mass @ kl - epsilon
 
     limit = brentq(excess, 0.1, 100, xtol=1e-14)

@@ -115,7 +115,7 @@ def _answer(
     rule: CalibrationRule,
     budget: Budget,
 ) -> Calibration:
-    if law.convexity == 1:
+    if law.convex:
         witnesses = [item.compressed(_PROFILE_CELLS) for item in witnesses]
 
     seen: list[list[tuple[float, float]]] = [[] for _ in witnesses]

@@ -133,7 +133,7 @@ class ShiftRule(ABC):
             bounds.append(pair.bound_in_place)
         found = []
         for bound in bounds:
-            fewer = bound.compressed(power=law.convexity)
+            fewer = bound.compressed() if law.convex else bound.rounded_up()
             unit = self.unit_scale(fewer, law, budget, pair.weights)
             found.append(Calibrated(unit, fewer))
         return min(found, key=lambda answer: answer.unit)
@@ -143,7 +143,7 @@ class ShiftRule(ABC):
 
         It is for convex costs, and for a functional that is the largest shift.
         """
-        return law.convexity < 1 and not self.looks_at_largest(budget)
+        return not law.convex and not self.looks_at_largest(budget)
 
     def _can_refine(self, pair: Pair, law: NoiseLaw, budget: Budget) -> bool:
         """Whether another plan may be better, and is found in reasonable time."""

@@ -21,7 +21,7 @@ class Gaussian:
     name: ClassVar[str] = "gaussian"
     homogeneity: ClassVar[float] = 2
     max_order: ClassVar[float] = sys.float_info.max
-    convexity: ClassVar[float] = 1
+    convex: ClassVar[bool] = True
     sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(

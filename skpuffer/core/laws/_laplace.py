@@ -24,7 +24,7 @@ class Laplace:
     name: ClassVar[str] = "laplace"
     homogeneity: ClassVar[float] = 1
     max_order: ClassVar[float] = math.inf
-    convexity: ClassVar[float] = 1
+    convex: ClassVar[bool] = True
     sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(

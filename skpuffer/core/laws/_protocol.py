@@ -32,11 +32,11 @@ class NoiseLaw(Protocol):
         ...
 
     @property
-    def convexity(self) -> float:
-        """The exponential of every exponent is convex in one shift to this power.
+    def convex(self) -> bool:
+        """Whether the exponential of every exponent is convex in one shift.
 
-        1 where it is convex in the shift itself; less where that is concave near zero,
-        so that no mean of shifts bounds it and the monotone coupling may not be best.
+        Where it is concave near zero, no mean of shifts bounds it, and the monotone
+        coupling may not be the best one.
         """
         ...
 
