@@ -382,7 +382,7 @@ def test_the_exact_rule_is_refused():
     assert rule.divergence(same, law, budget, none) == 0
 
 
-def test_promises_out_of_reach_of_the_grid_say_so():
+def test_promises_out_of_reach_of_the_grid_say_so(monkeypatch):
     # A step of the grid is 2^-20 of the scale, and its distance 2^-10.
     item = bounded([[1.0]])
     for rule, epsilon in (("transport", 2e-7), ("alpha_wasserstein", 1e-3)):
@@ -393,6 +393,9 @@ def test_promises_out_of_reach_of_the_grid_say_so():
         shift = math.ceil(1 / grid_step(scale[0])) * grid_step(scale[0])
         options = {"alpha": 2.0, "scale": scale}
         assert Exponential(0.5).shift_divergence([[shift]], **options)[0] <= epsilon
+    monkeypatch.setattr("skpuffer.core.calibration._calibrate._MAX_ROUNDS", 1)
+    with pytest.raises(CalibrationError, match="raise epsilon"):
+        released(item, "exponential", "transport", Budget(2.0, 2e-7))
 
 
 @fixed(30, "monotone")
