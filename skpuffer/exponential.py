@@ -15,7 +15,7 @@ _POWER = """\
         p of the noise's density, proportional to exp(−(|z| / s)^p), from 0.2 to 1,
         where it is Laplace noise. A smaller power makes far shifts cheaper beside near
         ones, and the tails heavier: the noise's deviation is 11 s at 0.5. Below 0.2 it
-        is more than 6e4 s, and the power is refused.
+        is more than 6e4 s, and the power is refused. Most data need least at 1.
 """
 
 

@@ -74,7 +74,7 @@ def exponential_power(size: int, t: int, power: float, bits: BitSource) -> Ints:
     """Draw `size` integers with P(k) proportional to exp(-(|k| / t)^power), exactly.
 
     `t` is from 1 to 2^22, `power` from 0.2 to 1: below, the law's deviation is beyond
-    6e4 t and its tail leaves the integers of 64 bits. Values beyond ±2^62, fewer
+    6e4 t and 63 bits no longer resolve its tail. Values beyond ±2^62, fewer
     than one in 2^340, are returned as ±2^62; a sum that is cut off at 2^61 does not
     show it.
 

@@ -30,7 +30,8 @@ class Exponential:
     The exponential mechanism for the metric |x − y|^p, with θ = s^p. At p = 1 it is
     the Laplace law, exactly so here. For p < 1 the peak is sharper and the tails are
     heavier: the deviation is s √(Γ(3/p) / Γ(1/p)), 11 s at p = 1/2 and 6e4 s at p = 0.2,
-    below which the law is refused, as its tail leaves the integers of 64 bits.
+    below which the law is refused: little but noise would be left, and draws of 63 bits
+    no longer resolve its tail.
 
     Raises ValueError for a power out of range.
 
@@ -127,7 +128,7 @@ class Exponential:
         return powers
 
     def noise_std(self, scale: ArrayLike) -> FloatArray:
-        """S √(Γ(3/p) / Γ(1/p)), that of the continuous law."""
+        """√(Γ(3/p) / Γ(1/p)) · s, that of the continuous law."""
         p = self.power
         log_ratio = (math.lgamma(3 / p) - math.lgamma(1 / p)) / 2
         return math.exp(log_ratio) * np.asarray(scale, dtype=np.float64)
