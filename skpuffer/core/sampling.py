@@ -61,6 +61,7 @@ _LN2 = math.log(2.0)
 # A word is a sign and 63 bits of U; or a sign, 41 bits of U and 22 bits of U2.
 _LAPLACE_BITS, _GAUSSIAN_BITS, _ACCEPT_BITS = 63, 41, 22
 _ACCEPT_MARGIN = 8.0  # in units of 2^-22, see _gaussian_block
+_NEAR = 2**52  # sums of two such numbers are exact in float64
 _FARTHEST = 2**61  # of a sum; samplers may stop at twice that
 
 
@@ -157,6 +158,10 @@ def release_on_grid(
         n = values[part].size
         index = round_half_up(values[part], step, scaled[:n], work[:n])
         noise = sampler(n, t, bits)
+        if noise.min() >= -_NEAR and noise.max() <= _NEAR:
+            index += noise
+            np.multiply(index, step, out=released[part])
+            continue
         # Added, cut off and rounded as a sum of integers: functions of n + k alone.
         noise += index.astype(np.int64)
         np.clip(noise, -_FARTHEST, _FARTHEST, out=noise)
