@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -666,3 +667,13 @@ def test_the_population_keeps_the_promise_as_often_as_stated():
         values = [math.log((a**4 * b**-3.0).sum()) / 3 for a, b in ((p, q), (q, p))]
         failed += max(values) > 0.1
     assert failed <= 15
+
+
+def test_the_secret_may_be_routed():
+    table = people()
+    rest, sex = table[["job", "degree"]], table["sex"]
+    with config_context(enable_metadata_routing=True):
+        draw = Categorical(alpha=4, categories=SETS).set_fit_request(secret=True)
+        steps = make_pipeline(draw, OneHotEncoder(sparse_output=False))
+        steps.fit(rest, secret=sex)
+    assert np.array_equal(steps[0].scale_, fitted(table).scale_)

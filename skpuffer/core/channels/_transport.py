@@ -24,8 +24,8 @@ from skpuffer.core.plans import (
 from skpuffer.core.prior import FloatArray
 
 # Re-solving a plan stops when it gains less than this.
-_REFINE_GAIN = 1e-5
-_MAX_REFINEMENTS = 12
+_REFINE_GAIN = 1e-4
+_MAX_REFINEMENTS = 8
 # The same where only parts are re-solved, which takes some ten seconds.
 _SEARCH_GAIN = 0.03
 _MAX_SEARCHES = 3
