@@ -186,15 +186,10 @@ def fit_scales(
     noise = settings.law.noise_std(np.where(sample.is_number, scale, 0.0))
     faint = []
     for column in np.flatnonzero(~sample.is_number).tolist():
-        shares, distances = (
-            category_shares(sample, column),
-            sample.sets[column].distances,
-        )
-        channel = Channel.of(distances, float(scale[column]))
-        spread[column] = shares @ distances @ shares
-        noise[column] = shares @ (channel.probabilities * distances).sum(axis=1)
-        if channel.dependence < _FAINT and not constant[column]:
-            faint.append((sample.names[column], channel.dependence))
+        moved = _category_moves(sample, column, float(scale[column]))
+        noise[column], spread[column], dependence = moved
+        if dependence < _FAINT and not constant[column]:
+            faint.append((sample.names[column], dependence))
     return Fitted(
         budget,
         scale,
@@ -207,6 +202,21 @@ def fit_scales(
         _profile(answers, n_pairs, settings, budget, prior_model),
         tuple(faint),
     )
+
+
+def _category_moves(
+    sample: Sample, column: int, theta: float
+) -> tuple[float, float, float]:
+    """Return how far a draw moves a row, how far apart rows are, and what a draw says.
+
+    The first two are means of the metric over the fitted rows, the third is the largest
+    total variation distance of two inputs.
+    """
+    distances = sample.sets[column].distances
+    shares = category_shares(sample, column)
+    channel = Channel.of(distances, theta)
+    moved = (channel.probabilities * distances).sum(axis=1)
+    return shares @ moved, shares @ distances @ shares, channel.dependence
 
 
 def _profile(

@@ -82,6 +82,11 @@ def make_guarantee(
         confidence=settings.confidence,
         categories=tuple(None if one is None else one.labels for one in sets),
         metrics=tuple(None if one is None else one.metric for one in sets),
+        categories_from_data=tuple(
+            name
+            for name, one in zip(sample.names, sets, strict=True)
+            if one is not None and one.from_data
+        ),
         versions=_versions(),
     )
 

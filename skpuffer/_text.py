@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 _LISTED = 8
 
@@ -84,3 +85,16 @@ def mechanism_text(
             f"2^−62, θ = {listed(drawn)}"
         )
     return "; ".join(parts)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; what it cannot hold as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

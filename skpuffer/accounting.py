@@ -9,8 +9,7 @@ May import the standard library, `core` and `_text`.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import combinations
@@ -23,6 +22,7 @@ from skpuffer._text import (
     listed,
     mechanism_text,
     number_text,
+    plain,
     range_text,
 )
 from skpuffer.core.conversions import renyi_to_delta, renyi_to_epsilon
@@ -79,6 +79,8 @@ class Guarantee:
         Declared categories of each column; None for a column of numbers.
     metrics : tuple of str or None
         What the distances between them are called.
+    categories_from_data : tuple of str
+        Columns whose categories are those that occurred, which tells of the data.
     versions : tuple of (package, version)
         What computed the scale.
 
@@ -117,6 +119,7 @@ class Guarantee:
     confidence: float | None = None
     categories: tuple[tuple[Hashable, ...] | None, ...] = ()
     metrics: tuple[str | None, ...] = ()
+    categories_from_data: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     power: float | None = None
 
@@ -200,6 +203,9 @@ class Guarantee:
             exceptions.insert(0, "the columns of a row together")
         if not self.covers_all_pairs:
             exceptions.append("other pairs of secret values")
+        if self.categories_from_data:
+            named = listed(list(self.categories_from_data))
+            exceptions.append(f"which categories occur ({named})")
         if self.skipped:
             exceptions.append(f"pairs that do not occur ({len(self.skipped)} skipped)")
         still = [c for c, b in zip(self.columns, self.scale, strict=True) if b == 0]
@@ -263,7 +269,7 @@ class Guarantee:
             {"prior": prior, "secret": value, "rows": rows}
             for prior, value, rows in self.group_sizes
         ]
-        return {key: _plain(value) for key, value in card.items()}
+        return {key: plain(value) for key, value in card.items()}
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the record as a JSON card to lay beside a released file.
@@ -285,15 +291,3 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         return f"<p><b>Guarantee.</b> {escape(str(self))}</p>"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

@@ -278,7 +278,9 @@ def test_types_are_kept():
         },
         index=np.arange(n)[::-1],
     )
-    with pytest.warns(CategoriesFromDataWarning, match="'text', 'thing', 'flag'"):
+    with pytest.warns(
+        CategoriesFromDataWarning, match=r"'text' .2., 'thing' .3., 'flag'"
+    ):
         draw = Categorical(secret="sex", epsilon=0.5).fit(table)
     assert draw.categories_["kind"] == ("v", "u", "w")
     with warnings.catch_warnings():
@@ -573,8 +575,10 @@ def test_warnings():
         released = still.transform(table.assign(job="cook"))
     assert set(released["job"]) == {"cook"}
     with pytest.warns(CategoriesFromDataWarning) as caught:
-        Categorical(secret="sex").fit(table)
+        guess = Categorical(secret="sex").fit(table)
     assert caught[0].filename == __file__
+    assert "which categories occur (job, degree)" in str(guess.guarantee_)
+    assert "which categories" not in str(fitted().guarantee_)
 
 
 def test_a_column_close_enough_is_released_as_it_is():

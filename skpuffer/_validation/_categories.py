@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as shortened
 from typing import Any
 
@@ -34,11 +34,14 @@ class CategorySet:
     distances : ndarray of shape (K, K)
     metric : str
         What the distances are called.
+    from_data : bool
+        Whether the labels are those that occurred, and not declared.
     """
 
     labels: tuple[Hashable, ...]
     distances: np.ndarray
     metric: str
+    from_data: bool = False
 
     def recoded(self, codes: np.ndarray, found: Sequence[Hashable]) -> np.ndarray:
         """Return codes in this set for codes in `found`; −1 for what is not in it."""
@@ -91,18 +94,20 @@ def declare_sets(
         labels = given
         if labels is None:
             labels = column.labels if column.declared is None else column.declared
-            taken.append(repr(column.name))
+            taken.append(f"{column.name!r} ({len(labels)})")
         if len(labels) > MAX_CATEGORIES:
             raise ParameterError(
                 f"column {column.name!r} has {len(labels)} categories, more than "
                 f"{MAX_CATEGORIES}: group rare ones, or release it as numbers"
             )
-        sets.append(_with_distances(column.name, tuple(labels), metric))
+        one = _with_distances(column.name, tuple(labels), metric)
+        sets.append(replace(one, from_data=given is None))
     if taken:
         warnings.warn(
-            f"the categories of {listed(taken)} were taken from the data: which ones "
-            "occur can be seen in the release and is covered by no guarantee; declare "
-            "them (categories={column: [...]}) from public knowledge",
+            f"the categories of {listed(taken)} were taken from the "
+            f"{len(columns[0].codes)} rows: which ones occur can be seen in the release "
+            "and is covered by no guarantee; declare them (categories={column: [...]}) "
+            "from public knowledge, and leave columns out that name people",
             CategoriesFromDataWarning,
             stacklevel=_STACK,
         )
