@@ -450,6 +450,10 @@ def test_a_failed_fit_changes_nothing():
         ({"metric": {"job": [[0, 1], [1, 0]]}}, "metric of column 'job'.*shape"),
         ({"metric": {"job": lambda a, b: 1.0}}, "itself must be 0"),
         ({"metric": {"wage": "ordinal"}}, "metric names 'wage'"),
+        (
+            {"metric": "ordinal", "categories": {"job": JOBS}},
+            "categories of 'degree' in",
+        ),
         ({"unknown": "other"}, "unknown='other'"),
         ({"random_state": np.random.default_rng()}, "random_state"),
     ],

@@ -95,6 +95,7 @@ def declare_sets(
         if labels is None:
             labels = column.labels if column.declared is None else column.declared
             taken.append(f"{column.name!r} ({len(labels)})")
+            _refuse_unordered(column, metric)
         if len(labels) > MAX_CATEGORIES:
             raise ParameterError(
                 f"column {column.name!r} has {len(labels)} categories, more than "
@@ -112,6 +113,17 @@ def declare_sets(
             stacklevel=_STACK,
         )
     return sets
+
+
+def _refuse_unordered(column: CodedColumn, metric: Any) -> None:
+    """Refuse to take the alphabet for an order that means something."""
+    ranked = isinstance(metric, str) and metric == "ordinal"
+    text = any(isinstance(label, str) for label in column.labels)
+    if ranked and text and column.declared is None:
+        raise ParameterError(
+            f"metric='ordinal' needs the categories of {column.name!r} in their order, "
+            f"which text does not tell: declare categories={{{column.name!r}: [...]}}"
+        )
 
 
 def _declared_labels(given: Any, names: Sequence[str]) -> list[list[Hashable] | None]:

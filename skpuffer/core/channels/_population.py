@@ -41,7 +41,7 @@ def population_rows(sample: Conditional, size: int, beta: float) -> Conditional:
     >>> rows = Conditional.from_rows([[0.0]] * 90 + [[2.0]] * 10)
     >>> bounded = population_rows(rows, 3, 0.05)
     >>> bounded.support.ravel(), bounded.probabilities.round(3)
-    (array([0., 2., 3.]), array([0.81 , 0.038, 0.152]))
+    (array([0., 2., 3.]), array([0.817, 0.046, 0.137]))
     """
     n = sample.n_rows
     counts = np.zeros(size)
