@@ -193,13 +193,14 @@ def test_weights_split_the_budget():
 
 
 def test_the_order_may_follow_the_target():
-    auto = fitted(alpha="auto", epsilon=2.0, delta=1e-3)
+    table = people(80)
+    auto = fitted(table, alpha="auto", epsilon=2.0, delta=1e-3)
     assert auto.guarantee_.to_epsilon(1e-3) <= 2.0 + 1e-9
     assert auto.privacy_profile([auto.alpha_])[0] <= auto.epsilon_
     for alpha in (6.0, 30.0):
-        other = fitted(alpha=alpha, epsilon=2.0, delta=1e-3)
+        other = fitted(table, alpha=alpha, epsilon=2.0, delta=1e-3)
         assert auto.scale_[0] <= other.scale_[0] * 1.01
-    gaussian = fitted(alpha="auto", epsilon=2.0, delta=1e-3, law="gaussian")
+    gaussian = fitted(table, alpha="auto", epsilon=2.0, delta=1e-3, law="gaussian")
     assert math.isfinite(gaussian.alpha_)
 
 

@@ -32,6 +32,9 @@ from skpuffer.core.channels import (
     renyi_up,
     uniform_codes,
 )
+from skpuffer.core.channels import (
+    exact_divergence as exact_divergence_of,
+)
 from skpuffer.core.laws import LAWS
 from skpuffer.core.prior import Conditional
 from skpuffer.core.sampling import SeededBits
@@ -562,3 +565,26 @@ def test_equal_bounds_are_no_equal_populations():
     assert not pair.bound.is_zero
     at_rest = RowTransport().divergence(pair.bound, LAW, Budget(2.0, 0.1), np.zeros(1))
     assert at_rest == math.inf
+
+
+def test_the_divergence_of_any_pair_at_any_scale():
+    rng = np.random.default_rng(22)
+    distances, counts = random_metric(rng, 4), random_pair(rng, 4)
+    pair = RowPair(*map(rows_of, counts), np.array([0.7]), (distances,))
+    truth = both_directions(counts, distances, 0.7, 3.0)
+    value = exact_divergence_of(pair, Budget(3.0, 1.0), np.array([0.7]))
+    assert truth <= value <= truth * (1 + 1e-10)
+    # As it is, without noise.
+    bare = exact_divergence_of(pair, Budget(3.0, 1.0), np.zeros(1))
+    p, q = ([Fraction(int(n), int(one.sum())) for n in one] for one in counts)
+    bare_truth = max(exact_divergence(p, q, 3.0), exact_divergence(q, p, 3.0))
+    assert bare == pytest.approx(bare_truth, rel=1e-10)
+    # Copies, and too many combinations: what transport proves.
+    twice = exact_divergence_of(pair, Budget(3.0, 1.0, n_releases=2), np.array([0.7]))
+    assert twice > value
+    wide = RowPair(
+        *(Conditional.from_rows(rng.integers(0, 2, (9, 17))) for _ in range(2)),
+        np.ones(17),
+        (discrete(2),) * 17,
+    )
+    assert math.isfinite(exact_divergence_of(wide, Budget(3.0, 1.0), np.ones(17)))

@@ -23,6 +23,7 @@ from skpuffer.core.channels import (
 )
 from skpuffer.core.channels._coarse import cells_of, coarse_plan, improved_plan
 from skpuffer.core.channels._plans import searched_plan
+from skpuffer.core.channels._start import first_plan
 from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import Plan, TransportPlanError
@@ -368,3 +369,10 @@ def test_weights_of_zero_do_not_count_in_the_embedding():
     assert np.linalg.norm(points[0] - points[1]) == pytest.approx(0.5)
     other = RowPair(rows, rows, np.array([1.0, 0.0]), (None, discrete(2)))
     assert np.linalg.norm(other.embedded(rows)[:, 1:], axis=1).all()
+
+
+def test_equal_rows_stay_where_they_are():
+    rows, mass = np.array([[0.0], [4.0]]), np.array([1, 2])
+    plan = first_plan(rows, rows, rows, rows, mass, mass)
+    assert plan.rows.tolist() == plan.columns.tolist() == [0, 1]
+    assert plan.mass.tolist() == [1, 2]

@@ -90,6 +90,16 @@ class Channel:
         return max(apart)
 
     @cached_property
+    def _is_response(self) -> bool:
+        """Whether this is randomised response: one probability to stay, one to move."""
+        counts = self.counts
+        if len(counts) < 2:
+            return False
+        off = counts[~np.eye(len(counts), dtype=bool)]
+        stay = counts.diagonal()
+        return bool((off == off[0]).all() and (stay == stay[0]).all())
+
+    @cached_property
     def _ends(self) -> NDArray[np.int64]:
         return np.cumsum(self.counts, axis=1)
 
@@ -111,8 +121,12 @@ class Channel:
             Nats; above the exact sum by its round-off, some 1e-14. Zero between an
             input and itself.
         """
-        found = np.empty(len(first))
         share = self.probabilities
+        if self._is_response:
+            # All pairs of different inputs are alike.
+            between = float(renyi_up(share[:1], share[1:2], alpha)[0])
+            return np.where(first == second, 0.0, between)
+        found = np.empty(len(first))
         step = max(1, _BLOCK // len(share))
         for start in range(0, len(first), step):
             part = slice(start, start + step)
