@@ -232,7 +232,11 @@ def _profile(
         return max(answer.divergence(alpha) for answer in answers)
 
     limit = math.inf
-    if math.isinf(settings.law.max_order) and prior_model != "gaussian":
+    # Where nothing needs noise its law plays no part.
+    finite = math.isinf(settings.law.max_order) or not any(
+        a.scale.any() for a in answers
+    )
+    if finite and prior_model != "gaussian":
         limit = divergence(math.inf)
     # Quadratures take longer than sums over shifts.
     slow = settings.rule.one_column or isinstance(

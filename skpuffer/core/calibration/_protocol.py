@@ -118,7 +118,7 @@ class Calibrated(NamedTuple):
     unit : float
         The factor of the column weights; zero where no noise is needed.
     witness : Witness
-        What the condition holds on at that factor.
+        What `holds` is asked about at that factor.
     """
 
     unit: float
@@ -148,13 +148,16 @@ class CalibrationRule(Protocol):
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
     ) -> Calibrated:
-        """Find the smallest factor of ``pair.weights``, ending on the private side."""
+        """Find the smallest factor of ``pair.weights``.
+
+        An estimate is allowed: whoever asks confirms it by `holds`. Zero is proven.
+        """
         ...
 
     def unit_scale(
         self, witness: Any, law: NoiseLaw, budget: Budget, weights: FloatArray
     ) -> float:
-        """Find the same for one witness."""
+        """Find the same for one witness, ending on the private side."""
         ...
 
     def holds(

@@ -27,7 +27,7 @@ class Gaussian:
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
     ) -> FloatArray:
-        """α Σ shift² / 2σ² [Mironov 2017, Proposition 7].
+        """α Σ shift² / 2σ² [Mironov 2017, Proposition 7]; at α = ∞ infinite or 0.
 
         Examples
         --------
@@ -36,6 +36,8 @@ class Gaussian:
         """
         with np.errstate(over="ignore"):
             squares = np.square(standardised(shifts, scale)).sum(axis=1)
+            if math.isinf(alpha):
+                return np.where(squares > 0, math.inf, 0.0)
             return np.asarray(alpha / 2 * squares)
 
     def wasserstein_exponent(
