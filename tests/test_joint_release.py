@@ -142,7 +142,8 @@ def test_what_only_the_row_gives_away_is_covered():
     near, far = (np.exp(-np.abs(hours - x) / b) / (2 * b) for x in (20, 40))
     p = [(channel[0, y] * near + channel[1, y] * far) / 2 for y in (0, 1)]
     q = [(channel[0, y] * far + channel[1, y] * near) / 2 for y in (0, 1)]
-    moment = sum(np.trapezoid(u**4 * v**-3.0, hours) for u, v in zip(p, q, strict=True))
+    step = hours[1] - hours[0]
+    moment = step * sum((u**4 * v**-3.0).sum() for u, v in zip(p, q, strict=True))
     assert math.log(moment) / 3 <= 1.0
 
 

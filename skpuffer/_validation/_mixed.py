@@ -134,7 +134,7 @@ def _categorical(estimator: BaseEstimator, X: Any, names: list[str]) -> list[boo
     if isinstance(given, str) and given == "auto":
         if is_frame(X):
             frame = nw.from_native(X, eager_only=True)
-            return [_labelled(column) for column in frame.iter_columns()]
+            return [_labelled(frame[:, place]) for place in range(len(names))]
         if X.dtype == object:
             return [_holds_labels(column) for column in X.T]
         return [X.dtype.kind not in "fiu"] * len(names)
@@ -173,7 +173,9 @@ def _coded(X: Any, place: int, name: str, absent: np.ndarray) -> CodedColumn:
         series = nw.from_native(X, eager_only=True)[X.columns[place]]
         column = series.to_numpy()
         if series.dtype == nw.Enum:
-            declared = list(series.dtype.categories)
+            # Older narwhals do not keep them in the type.
+            known = getattr(series.dtype, "categories", None)
+            declared = list(known or series.cat.get_categories())
     else:
         column = X[:, place]
     try:

@@ -38,7 +38,7 @@ def mixed_like(released: np.ndarray, X: Any, sets: Sequence[CategorySet | None])
         frame = nw.from_native(X, eager_only=True)
         backend = nw.get_native_namespace(frame)
         series = [
-            _other_column(name, values, one, frame[name].dtype, backend)
+            _other_column(frame[name], values, one, backend)
             for name, values, one in zip(frame.columns, released.T, sets, strict=True)
         ]
         return frame.with_columns(*series).to_native()
@@ -53,7 +53,7 @@ def _pandas_column(values: np.ndarray, one: CategorySet | None, dtype: Any) -> A
         kind = pd.CategoricalDtype(list(one.labels), ordered=dtype.ordered)
         return pd.Categorical.from_codes(codes, dtype=kind)
     # Labels alone are cast: a few, and every one is looked at.
-    labels = pd.Series(list(one.labels), dtype=object)
+    labels = pd.Series(list(one.labels))
     try:
         cast = labels.astype(dtype)
     except (TypeError, ValueError, OverflowError):
@@ -64,12 +64,19 @@ def _pandas_column(values: np.ndarray, one: CategorySet | None, dtype: Any) -> A
 
 
 def _other_column(
-    name: str, values: np.ndarray, one: CategorySet | None, dtype: Any, backend: Any
+    column: Any, values: np.ndarray, one: CategorySet | None, backend: Any
 ) -> Any:
+    name, dtype = column.name, column.dtype
     if one is None:
         kind = np.float32 if dtype == nw.Float32 else np.float64
-        return nw.new_series(name, values.astype(kind), backend=backend)
-    labels = nw.new_series(name, list(one.labels), dtype, backend=backend)
+        return nw.from_dict({name: values.astype(kind)}, backend=backend)[name]
+    given = {name: list(one.labels)}
+    try:
+        labels = nw.from_dict(given, schema={name: dtype}, backend=backend)[name]
+    except NotImplementedError:
+        # Older narwhals make no Enum; polars does.
+        text = nw.from_dict(given, backend=backend)[name].to_native()
+        labels = nw.from_native(text.cast(column.to_native().dtype), series_only=True)
     return labels[values.astype(np.intp).tolist()]
 
 
@@ -77,22 +84,35 @@ def _array(
     released: np.ndarray, X: np.ndarray, sets: Sequence[CategorySet | None]
 ) -> np.ndarray:
     """Build an array: of the type of X where that can hold what is released."""
-    labels = [None if one is None else np.array(one.labels, object) for one in sets]
-    if not any(one is not None for one in sets):
+    labels = [one.labels for one in sets if one is not None]
+    if not labels:
         return released.astype(X.dtype if X.dtype == np.float32 else np.float64)
-    columns = [
-        values if names is None else names[values.astype(np.intp)]
-        for values, names in zip(released.T, labels, strict=True)
-    ]
-    table = np.empty(released.shape, dtype=object)
-    for place, column in enumerate(columns):
-        table[:, place] = column
-    if X.dtype.kind in "US":
-        return table.astype(X.dtype.kind)
-    whole = all(one is not None for one in sets)
-    dtype = X.dtype if whole or X.dtype.kind not in "iub" else np.dtype(np.float64)
+    dtype = X.dtype
+    if dtype.kind in "US":
+        width = max(len(label) for one in labels for label in one)
+        dtype = np.dtype(f"{dtype.kind}{width}")
+    elif dtype.kind in "iub" and len(labels) < len(sets):
+        # Numbers with noise are no longer whole.
+        dtype = np.dtype(np.float64)
+    if any(_cast(one, dtype) is None for one in labels):
+        dtype = np.dtype(object)
+    out = np.empty(released.shape, dtype=dtype)
+    for place, (values, one) in enumerate(zip(released.T, sets, strict=True)):
+        if one is None:
+            out[:, place] = values
+        else:
+            out[:, place] = _cast(one.labels, dtype)[values.astype(np.intp)]
+    return out
+
+
+def _cast(labels: Sequence[Any], dtype: np.dtype) -> np.ndarray | None:
+    """Return labels as a type, or nothing where it does not hold them all."""
+    if dtype.kind == "O":
+        cast = np.empty(len(labels), dtype=object)
+        cast[:] = labels
+        return cast
     try:
-        cast = table.astype(dtype)
+        cast = np.array(labels).astype(dtype)
     except (TypeError, ValueError, OverflowError):
-        return table
-    return cast if (cast == table).all() else table
+        return None
+    return cast if cast.tolist() == list(labels) else None
