@@ -7,8 +7,11 @@ that the release says little about a secret column.
 from skpuffer import exceptions
 from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
+from skpuffer.categorical import RenyiPufferfishCategorical
 from skpuffer.comparison import compare_mechanisms
+from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.held_out import held_out_divergence
+from skpuffer.joint_release import JointRelease
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.profile import PrivacyProfile
 
@@ -16,8 +19,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Guarantee",
+    "JointRelease",
     "PrivacyProfile",
     "ReleaseReport",
+    "RenyiPufferfishCategorical",
+    "RenyiPufferfishExponential",
     "RenyiPufferfishGaussian",
     "RenyiPufferfishLaplace",
     "__version__",

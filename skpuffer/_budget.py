@@ -13,8 +13,10 @@ from skpuffer.core.calibration import (
     Budget,
     CalibrationRule,
     Pair,
+    ShiftRule,
     best_order,
 )
+from skpuffer.core.channels import RowPair
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import NoiseLaw
 
@@ -71,7 +73,10 @@ def best_budget(
     budget = least(
         lambda at: [max(_rough_unit(p, law, rule, at) for p in b) for b in blocks]
     )
-    if len(blocks[0][0].weights) == 1:
+    one_number = len(blocks[0][0].weights) == 1 and not isinstance(
+        blocks[0][0], RowPair
+    )
+    if one_number or len(blocks) > 1:
         return budget
     return _refined(blocks[0], law, rule, budget, least)
 
@@ -80,8 +85,11 @@ def _rough_unit(
     pair: Pair | BoundedPair, law: NoiseLaw, rule: CalibrationRule, budget: Budget
 ) -> float:
     """Return the factor of the weights that a pair needs before any refinement."""
-    if len(pair.weights) == 1:
+    one_number = len(pair.weights) == 1 and not isinstance(pair, RowPair)
+    if (one_number and law.convex) or rule.name == "exact":
         return rule.calibrate(pair, law, budget).unit
+    if isinstance(rule, ShiftRule):
+        return rule.first(pair, law, budget).unit
     return rule.unit_scale(pair.bound, law, budget, pair.weights)
 
 

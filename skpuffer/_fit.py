@@ -14,9 +14,12 @@ from skpuffer._parameters import Settings
 from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
     bounded_pair,
+    category_shares,
+    declared_widths,
     empirical_pairs,
     pairs_of,
     population_pairs,
+    population_row_pairs,
 )
 from skpuffer._validation import Sample
 from skpuffer.core import gaussian_model
@@ -25,6 +28,7 @@ from skpuffer.core.calibration import (
     Calibration,
     calibrate,
 )
+from skpuffer.core.channels import ROW_RULES, Channel, mean_distance
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -35,6 +39,8 @@ from skpuffer.profile import PrivacyProfile, profile_orders
 
 # A column's scale is in proportion to at least this part of its span.
 _LEAST_SPREAD = 1e-9
+# A release of categories that depends on them with no more than this weight.
+_FAINT = 0.1
 # Pairs of the shift rules that take as long as one of the exact rule.
 _EXACT_WORK = 16
 
@@ -47,8 +53,9 @@ class Fitted:
     ----------
     budget : Budget
         The Rényi pair in force.
-    scale, spread : ndarray of shape (k,)
-        Noise scale and standard deviation of each column.
+    scale, noise, spread : ndarray of shape (k,)
+        Noise scale, standard deviation of the noise and of each column; for a column
+        of categories θ, the mean distance that a row moves and that of two rows.
     worst_pair : tuple of str
         The pair that decides each column's scale.
     unchanged : tuple of (column, reason)
@@ -60,16 +67,20 @@ class Fitted:
         Pairs that do not occur under a prior.
     profile : PrivacyProfile
         Bounds for the scales at every order; of columns released alone, the largest.
+    faint : tuple of (column, weight)
+        Columns of categories whose release hardly depends on them.
     """
 
     budget: Budget
     scale: np.ndarray
+    noise: np.ndarray
     spread: np.ndarray
     worst_pair: tuple[str, ...]
     unchanged: tuple[tuple[str, str], ...]
     group_sizes: tuple[tuple[Hashable, Hashable, int], ...]
     skipped: tuple[tuple[Hashable, Hashable, Hashable], ...]
     profile: PrivacyProfile
+    faint: tuple[tuple[str, float], ...]
 
 
 def fit_scales(
@@ -134,11 +145,15 @@ def fit_scales(
             pairs, labels = bounded_pair(sample, block)
         elif prior_model == "population":
             error = (1 - settings.confidence) / len(blocks)
-            limits = sample.ranges[block[0]]
-            pairs, labels = population_pairs(priors, limits, settings, error)
+            one = sample.sets[block[0]]
+            if one is None:
+                limits = sample.ranges[block[0]]
+                pairs, labels = population_pairs(priors, limits, settings, error)
+            else:
+                pairs, labels = population_row_pairs(priors, one.distances, error)
         else:
             weights = _weights(sample, block, std, span, column_weights)
-            pairs, labels = empirical_pairs(priors, weights)
+            pairs, labels = empirical_pairs(priors, weights, sample.distances(block))
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:
@@ -160,7 +175,7 @@ def fit_scales(
         for prior in priors
         for secret, conditional in zip(prior.secrets, prior.conditionals, strict=True)
     )
-    close = "within" if settings.rule.one_column else "alike"
+    close = "within" if settings.rule.name == "exact" else "alike"
     close = "model" if prior_model == "gaussian" else close
     unchanged = tuple(
         (name, "constant" if still else close)
@@ -168,16 +183,40 @@ def fit_scales(
         if b == 0
     )
     n_pairs = sum(len(pairs) for *_, pairs, _ in tasks)
+    noise = settings.law.noise_std(np.where(sample.is_number, scale, 0.0))
+    faint = []
+    for column in np.flatnonzero(~sample.is_number).tolist():
+        moved = _category_moves(sample, column, float(scale[column]))
+        noise[column], spread[column], dependence = moved
+        if dependence < _FAINT and not constant[column]:
+            faint.append((sample.names[column], dependence))
     return Fitted(
         budget,
         scale,
+        noise,
         spread,
         tuple(worst),
         unchanged,
         sizes,
         _skipped(sample, priors),
         _profile(answers, n_pairs, settings, budget, prior_model),
+        tuple(faint),
     )
+
+
+def _category_moves(
+    sample: Sample, column: int, theta: float
+) -> tuple[float, float, float]:
+    """Return how far a draw moves a row, how far apart rows are, and what a draw says.
+
+    The first two are means of the metric over the fitted rows, the third is the largest
+    total variation distance of two inputs.
+    """
+    distances = sample.sets[column].distances
+    shares = category_shares(sample, column)
+    channel = Channel.of(distances, theta)
+    moved = (channel.probabilities * distances).sum(axis=1)
+    return shares @ moved, shares @ distances @ shares, channel.dependence
 
 
 def _profile(
@@ -193,10 +232,17 @@ def _profile(
         return max(answer.divergence(alpha) for answer in answers)
 
     limit = math.inf
-    if math.isinf(settings.law.max_order) and prior_model != "gaussian":
+    # Where nothing needs noise its law plays no part.
+    finite = math.isinf(settings.law.max_order) or not any(
+        a.scale.any() for a in answers
+    )
+    if finite and prior_model != "gaussian":
         limit = divergence(math.inf)
     # Quadratures take longer than sums over shifts.
-    work = n_pairs * (_EXACT_WORK if settings.rule.one_column else 1)
+    slow = settings.rule.one_column or isinstance(
+        settings.rule, tuple(ROW_RULES.values())
+    )
+    work = n_pairs * (_EXACT_WORK if slow else 1)
     return PrivacyProfile.of(
         divergence,
         profile_orders(work),
@@ -231,9 +277,13 @@ def _weights(
     if sample.column_weights is not None:
         weights = sample.column_weights[block]
     elif column_weights == "range":
-        weights = np.diff(sample.ranges[block], axis=1)[:, 0]
+        weights = declared_widths(sample, block)
     else:
         weights = np.maximum(std, _LEAST_SPREAD * span)
+        for place, column in enumerate(block):
+            one = sample.sets[column]
+            if one is not None:
+                weights[place] = mean_distance(one.distances)
     return np.where(span > 0, weights, 0.0)
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from skpuffer._prior_limits import refuse_parameters
 from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError, UnavailableRuleError
 
@@ -49,7 +50,7 @@ class Settings:
     chooses_order: bool = False
 
 
-def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
+def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
     """Check every parameter that does not depend on the data.
 
     Raises
@@ -57,7 +58,6 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
     ParameterError
         Names the parameter, the value and what is allowed.
     """
-    law = LAWS[law_name]()
     auto = isinstance(params["alpha"], str) and params["alpha"] == "auto"
     if auto and params["delta"] is None:
         raise ParameterError(
@@ -69,7 +69,7 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
     )
     if alpha > law.max_order:
         raise ParameterError(
-            f"alpha={params['alpha']!r} is out of reach of {law_name} noise, whose "
+            f"alpha={params['alpha']!r} is out of reach of {law.name} noise, whose "
             "divergence is infinite there: choose a finite alpha or "
             "RenyiPufferfishLaplace"
         )
@@ -88,12 +88,18 @@ def check_parameters(law_name: str, params: Mapping[str, Any]) -> Settings:
             )
         epsilon = budget
     prior_model = choice("prior_model", params["prior_model"], PRIOR_MODELS)
-    refuse_parameters(prior_model, params["calibration"], law_name)
+    refuse_parameters(prior_model, params["calibration"], law.name)
     rule = choice("calibration", params["calibration"], tuple(RULES))
-    if RULES[rule].one_column and n_releases > 1 and law_name != "gaussian":
+    if RULES[rule].one_column and law.name not in MIXTURES:
+        raise UnavailableRuleError(
+            f"calibration={rule!r} has no certified divergence under {law.name} noise: "
+            "use calibration='transport', or RenyiPufferfishLaplace or "
+            "RenyiPufferfishGaussian"
+        )
+    if RULES[rule].one_column and n_releases > 1 and law.name != "gaussian":
         raise UnavailableRuleError(
             f"calibration={rule!r} does not cover n_releases={n_releases} copies under "
-            f"{law_name} noise: use calibration='transport' or RenyiPufferfishGaussian"
+            f"{law.name} noise: use calibration='transport' or RenyiPufferfishGaussian"
         )
     choice("scope", params["scope"], SCOPES)
     confidence = number("confidence", params["confidence"], above=0.0, below=1.0)
@@ -237,7 +243,7 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
     """
     ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     if isinstance(bounds, Mapping):
-        places = [_position(name, names, "bounds") for name in bounds]
+        places = [column_position(name, names, "bounds") for name in bounds]
         if len(set(places)) < len(places):
             raise ParameterError(f"bounds={bounds!r} names a column twice")
         for place, (name, given) in zip(places, bounds.items(), strict=True):
@@ -271,14 +277,18 @@ def _range(name: str, given: Any) -> tuple[float, float]:
     return low, high
 
 
-def _position(name: Hashable, names: Sequence[str], parameter: str) -> int:
+def column_position(
+    name: Hashable,
+    names: Sequence[str],
+    parameter: str,
+    kind: str = "released column",
+) -> int:
     """Return where a column stands that is given by name, or by position in an array."""
     for known in (str(name), f"x{name}") if _is_integer(name) else (str(name),):
         if known in names:
             return list(names).index(known)
     raise ParameterError(
-        f"{parameter} names {name!r}, which is not a released column "
-        f"({', '.join(names)})"
+        f"{parameter} names {name!r}, which is not a {kind} ({', '.join(names)})"
     )
 
 
@@ -293,7 +303,7 @@ def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
     if isinstance(given, Mapping):
         weights = np.full(len(names), np.nan)
         for name, value in given.items():
-            weights[_position(name, names, "column_weights")] = number(
+            weights[column_position(name, names, "column_weights")] = number(
                 f"column_weights[{name!r}]", value, above=0.0
             )
         if np.isnan(weights).any():

@@ -11,6 +11,7 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.core.bands import population_bound
 from skpuffer.core.calibration import BoundedPair, Pair
+from skpuffer.core.channels import RowPair, RowRange, WorstRow, population_rows
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
@@ -44,11 +45,15 @@ def pairs_of(priors: list[Prior]) -> tuple[list[tuple[Conditional, Conditional]]
 
 
 def empirical_pairs(
-    priors: list[Prior], weights: np.ndarray
-) -> tuple[list[Pair], list[str]]:
+    priors: list[Prior],
+    weights: np.ndarray,
+    distances: tuple[np.ndarray | None, ...],
+) -> tuple[list[Pair] | list[RowPair], list[str]]:
     """Return the pairs of the fitted rows themselves."""
     pairs, labels = pairs_of(priors)
-    return [Pair(first, second, weights) for first, second in pairs], labels
+    if any(one is not None for one in distances):
+        return [RowPair(*pair, weights, distances) for pair in pairs], labels
+    return [Pair(*pair, weights) for pair in pairs], labels
 
 
 def population_pairs(
@@ -95,18 +100,69 @@ def population_pairs(
     return [BoundedPair(bound, np.ones(1)) for bound in bounds], labels
 
 
+def population_row_pairs(
+    priors: list[Prior], distances: np.ndarray, error: float
+) -> tuple[list[RowPair], list[str]]:
+    """Return pairs of bounds on the categories of the population, all together.
+
+    Parameters
+    ----------
+    priors : list of Prior
+        Of one column of categories.
+    distances : ndarray of shape (K, K)
+    error : float
+        Probability with which any of the bounds may fail.
+    """
+    pairs, labels = pairs_of(priors)
+    groups = {id(group): group for pair in pairs for group in pair}
+    bounds = {
+        key: population_rows(group, len(distances), error / len(groups))
+        for key, group in groups.items()
+    }
+    weights, columns = np.ones(1), (distances,)
+    rows = [
+        RowPair(bounds[id(first)], bounds[id(second)], weights, columns)
+        for first, second in pairs
+    ]
+    return rows, labels
+
+
 def bounded_pair(
     sample: Sample, block: list[int]
-) -> tuple[list[BoundedPair], list[str]]:
+) -> tuple[list[BoundedPair] | list[RowRange], list[str]]:
     """No prior on the ranges moves a row further than all ranges at once.
 
     The proportions of the scales are those given or of the ranges: nothing here may
     depend on the data, of which no prior is assumed.
     """
-    low, high = sample.ranges[block].T
-    exact = low + (high - low) == high
-    span = np.where(exact, high - low, np.nextafter(high - low, np.inf))
-    given = sample.column_weights
+    span = declared_widths(sample, block)
+    given, distances = sample.column_weights, sample.distances(block)
     weights = span if given is None else given[block]
+    if any(one is not None for one in distances):
+        if len(block) == 1:
+            weights = np.ones(1)
+        numeric = np.array([one is None for one in distances])
+        worst = WorstRow(span[np.newaxis, numeric], distances)
+        return [RowRange(worst, weights)], ["any"]
     bound = ShiftBound(span[np.newaxis, :], np.ones(1))
     return [BoundedPair(bound, weights)], ["any"]
+
+
+def declared_widths(sample: Sample, block: list[int]) -> np.ndarray:
+    """Return the widths of the declared ranges, rounded up, and largest distances."""
+    ranges = sample.ranges[block]
+    for place, column in enumerate(block):
+        one = sample.sets[column]
+        if one is not None:
+            ranges[place] = 0.0, one.distances.max() or 1.0
+    low, high = ranges.T
+    exact = low + (high - low) == high
+    return np.where(exact, high - low, np.nextafter(high - low, np.inf))
+
+
+def category_shares(sample: Sample, column: int) -> np.ndarray:
+    """Return how often each category of a column occurs in all rows together."""
+    codes = sample.values[:, column].astype(np.intp)
+    size = len(sample.sets[column].labels)
+    counted = np.bincount(codes, sample.weight, minlength=size)
+    return counted / counted.sum()

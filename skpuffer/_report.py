@@ -21,11 +21,14 @@ class ReleaseReport:
     columns : tuple of str
         The released columns; the other tuples follow their order.
     scale : tuple of float
-        Laplace b or Gaussian σ, in the column's units.
+        Laplace b, Gaussian σ or exponential s, in the column's units; θ of a column of
+        categories.
     noise_std : tuple of float
-        Standard deviation of the noise, in the column's units.
+        Standard deviation of the noise, in the column's units; for categories the mean
+        distance between a row's category and the one released.
     column_std : tuple of float
-        Standard deviation of the column in the data that was fitted.
+        Standard deviation of the column in the data that was fitted; for categories
+        the mean distance between two rows.
     worst_pair : tuple of str
         The secret pair (and prior) that decides the scale.
     guarantee : Guarantee

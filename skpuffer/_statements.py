@@ -51,13 +51,17 @@ def make_guarantee(
     )
     several = scope == "joint" and len(sample.names) > 1
     rule = settings.rule.name
-    source = settings.rule.theorem(fitted.budget, several_columns=several)
+    source = settings.rule.theorem(
+        fitted.budget, several_columns=several, law=settings.law
+    )
     if prior_model == "gaussian":
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
+    sets = sample.sets
     return Guarantee(
         alpha=fitted.budget.alpha,
         epsilon=fitted.budget.epsilon,
-        law=settings.law.name,
+        law=settings.law.name if sample.is_number.any() else "categorical",
+        power=getattr(settings.law, "power", None),
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
         rule=rule,
@@ -76,6 +80,13 @@ def make_guarantee(
         group_sizes=fitted.group_sizes,
         target=settings.target,
         confidence=settings.confidence,
+        categories=tuple(None if one is None else one.labels for one in sets),
+        metrics=tuple(None if one is None else one.metric for one in sets),
+        categories_from_data=tuple(
+            name
+            for name, one in zip(sample.names, sets, strict=True)
+            if one is not None and one.from_data
+        ),
         versions=_versions(),
     )
 
@@ -124,6 +135,14 @@ def warn_about(
             f"the noise of column {'; of column '.join(loud)}: little but noise is "
             "released; a larger epsilon, a smaller alpha, tighter bounds or fewer "
             "columns would help",
+            ExcessiveNoiseWarning,
+        )
+    if fitted.faint:
+        shown = [f"{name!r} ({weight:.2g})" for name, weight in fitted.faint]
+        _warn(
+            f"the release hardly depends on {', '.join(shown)} (largest distance of two "
+            "rows' distributions, of 1): a larger epsilon, a smaller alpha, fewer "
+            "categories or fewer columns would help",
             ExcessiveNoiseWarning,
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 _LISTED = 8
 
@@ -39,3 +40,61 @@ def group_text(prior: Hashable, secret: Hashable) -> str:
     """Name a secret value, or a pair of them, under a prior."""
     shown = label_text(secret)
     return shown if prior is None else f"{label_text(prior)}: {shown}"
+
+
+def range_text(
+    columns: Sequence[str],
+    bounds: Sequence[tuple[float, float] | None],
+    categories: Sequence[tuple[Hashable, ...] | None],
+) -> str:
+    """Write the declared range of each column, or the size of its set."""
+    shown = []
+    for place, (column, ends) in enumerate(zip(columns, bounds, strict=True)):
+        labels = categories[place] if categories else None
+        if labels is not None:
+            shown.append(f"{column} in {len(labels)} categories")
+        elif ends is not None:
+            shown.append(f"{column} in [{ends[0]:.10g}, {ends[1]:.10g}]")
+    return listed(shown)
+
+
+def mechanism_text(
+    law: str,
+    columns: Sequence[str],
+    scale: Sequence[float],
+    categories: Sequence[tuple[Hashable, ...] | None],
+    metrics: Sequence[str | None],
+) -> str:
+    """Write what is drawn for each column: noise of a scale, or a category."""
+    numbers, drawn = [], []
+    for place, (column, size) in enumerate(zip(columns, scale, strict=True)):
+        labels = categories[place] if categories else None
+        if labels is None:
+            numbers.append(f"{size:.4g} ({column})")
+        else:
+            drawn.append(
+                f"{size:.4g} ({column}: {len(labels)} categories, {metrics[place]} "
+                "distances)"
+            )
+    parts = []
+    if numbers:
+        parts.append(f"{law.capitalize()} noise of scale {listed(numbers)}")
+    if drawn:
+        parts.append(
+            "categories drawn with P(y | x) ∝ exp(−d(x, y)/θ), in whole units of "
+            f"2^−62, θ = {listed(drawn)}"
+        )
+    return "; ".join(parts)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; what it cannot hold as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

@@ -9,8 +9,7 @@ May import the standard library, `core` and `_text`.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import combinations
@@ -18,7 +17,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from skpuffer._text import label_text, listed, number_text
+from skpuffer._text import (
+    label_text,
+    listed,
+    mechanism_text,
+    number_text,
+    plain,
+    range_text,
+)
 from skpuffer.core.conversions import renyi_to_delta, renyi_to_epsilon
 
 
@@ -30,8 +36,8 @@ class Guarantee:
     ----------
     alpha, epsilon : float
         The Rényi order and bound in force, nats.
-    law : str
-        The noise law.
+    law, power : str, float or None
+        The noise law, and the power of exponential noise.
     columns : tuple of str
         The released columns.
     scale : tuple of float
@@ -69,6 +75,12 @@ class Guarantee:
         The (ε, δ) promise asked for, where one was.
     confidence : float or None
         Of a guarantee for the population; None for those of this release.
+    categories : tuple of tuple or None
+        Declared categories of each column; None for a column of numbers.
+    metrics : tuple of str or None
+        What the distances between them are called.
+    categories_from_data : tuple of str
+        Columns whose categories are those that occurred, which tells of the data.
     versions : tuple of (package, version)
         What computed the scale.
 
@@ -105,7 +117,11 @@ class Guarantee:
     group_sizes: tuple[tuple[Hashable, Hashable, int], ...] = ()
     target: tuple[float, float] | None = None
     confidence: float | None = None
+    categories: tuple[tuple[Hashable, ...] | None, ...] = ()
+    metrics: tuple[str | None, ...] = ()
+    categories_from_data: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    power: float | None = None
 
     def to_epsilon(self, delta: float) -> float:
         """Return the ε′ ≥ 0 of the (ε′, δ) promise that follows, perhaps infinite.
@@ -159,8 +175,8 @@ class Guarantee:
         sentences = [
             f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
             f"Rényi Pufferfish private about {self._secret_text()} "
-            f"{self._prior_text()}; {self.law.capitalize()} noise of scale "
-            f"{self._scale_text()}, rule {self.rule} ({self.source})."
+            f"{self._prior_text()}; {self._mechanism_text()}, rule {self.rule} "
+            f"({self.source})."
         ]
         if self.target is not None:
             epsilon, delta = map(number_text, self.target)
@@ -187,6 +203,9 @@ class Guarantee:
             exceptions.insert(0, "the columns of a row together")
         if not self.covers_all_pairs:
             exceptions.append("other pairs of secret values")
+        if self.categories_from_data:
+            named = listed(list(self.categories_from_data))
+            exceptions.append(f"which categories occur ({named})")
         if self.skipped:
             exceptions.append(f"pairs that do not occur ({len(self.skipped)} skipped)")
         still = [c for c, b in zip(self.columns, self.scale, strict=True) if b == 0]
@@ -206,7 +225,9 @@ class Guarantee:
         return f"{', '.join(self.secret)} ({shown})"
 
     def _prior_text(self) -> str:
-        bounds = f"on the declared bounds ({self._range_text()})"
+        kinds = ["bounds"] if any(self.bounds) else []
+        kinds += ["categories"] if any(self.categories) else []
+        bounds = f"on the declared {' and '.join(kinds)} ({self._range_text()})"
         if self.prior_model == "bounded":
             return f"for every prior {bounds}"
         population = self.prior_model == "population"
@@ -232,20 +253,12 @@ class Guarantee:
         return text
 
     def _range_text(self) -> str:
-        return listed(
-            [
-                f"{column} in [{ends[0]:.10g}, {ends[1]:.10g}]"
-                for column, ends in zip(self.columns, self.bounds, strict=True)
-                if ends is not None
-            ]
-        )
+        return range_text(self.columns, self.bounds, self.categories)
 
-    def _scale_text(self) -> str:
-        return listed(
-            [
-                f"{scale:.4g} ({column})"
-                for column, scale in zip(self.columns, self.scale, strict=True)
-            ]
+    def _mechanism_text(self) -> str:
+        power = "" if self.power is None else f" (power {self.power:.10g})"
+        return mechanism_text(
+            self.law + power, self.columns, self.scale, self.categories, self.metrics
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +269,7 @@ class Guarantee:
             {"prior": prior, "secret": value, "rows": rows}
             for prior, value, rows in self.group_sizes
         ]
-        return {key: _plain(value) for key, value in card.items()}
+        return {key: plain(value) for key, value in card.items()}
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the record as a JSON card to lay beside a released file.
@@ -278,15 +291,3 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         return f"<p><b>Guarantee.</b> {escape(str(self))}</p>"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

@@ -16,9 +16,14 @@ from skpuffer.exceptions import (
     SkpufferWarning,
     UnavailableRuleError,
 )
+from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 
-_ESTIMATORS = {"laplace": RenyiPufferfishLaplace, "gaussian": RenyiPufferfishGaussian}
+_ESTIMATORS = {
+    "laplace": RenyiPufferfishLaplace,
+    "gaussian": RenyiPufferfishGaussian,
+    "exponential": RenyiPufferfishExponential,
+}
 
 
 def compare_mechanisms(
@@ -39,7 +44,8 @@ def compare_mechanisms(
     secret : str, int, list of them, or array-like of shape (n,)
         The secret's column or columns in X; or its values, one a row. A list as long
         as X holds values.
-    laws : sequence of {"laplace", "gaussian"}
+    laws : sequence of {"laplace", "gaussian", "exponential"}
+        "exponential" takes a `power` beside the parameters that all share.
     calibrations : sequence of str
         Rules; by default all of them.
     scopes : sequence of {"joint", "column"}
@@ -54,8 +60,8 @@ def compare_mechanisms(
         One line for each law, scope, rule and released column: `scale`, `noise_std`,
         `column_std`, `noise_to_spread` and the `guarantee` in words. The lines of a
         law that cannot serve the order (Gaussian at α = ∞), of a rule that cannot serve
-        the release ("exact" for several columns jointly), and of laws and rules that do
-        not go with the `prior_model` are left out.
+        the release ("exact" for several columns jointly, or exponential noise), and of
+        laws and rules that do not go with the `prior_model` are left out.
 
     Raises
     ------
@@ -83,6 +89,11 @@ def compare_mechanisms(
         (given,) if isinstance(given, str) else tuple(given)
         for given in (laws, calibrations, scopes)
     )
+    if "power" in parameters and "exponential" not in laws:
+        raise ParameterError(
+            f"power={parameters['power']!r} is of exponential noise: add 'exponential' "
+            f"to laws={laws!r}"
+        )
     fit_arguments = {}
     if "sample_weight" in parameters:
         fit_arguments["sample_weight"] = parameters.pop("sample_weight")
@@ -95,11 +106,14 @@ def compare_mechanisms(
         estimator_class = _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
         if law == "gaussian" and parameters.get("alpha") == float("inf"):
             continue
+        own = dict(parameters)
+        if law != "exponential":
+            own.pop("power", None)
         rules = _rules_for(parameters.get("prior_model"), law, calibrations)
         for place, scope in enumerate(scopes):
             for rule in rules:
                 estimator = estimator_class(
-                    secret=secret, calibration=rule, scope=scope, **parameters
+                    secret=secret, calibration=rule, scope=scope, **own
                 )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", SkpufferWarning)

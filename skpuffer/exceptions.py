@@ -5,6 +5,7 @@ from skpuffer.core.plans import TransportPlanError
 
 __all__ = [
     "CalibrationError",
+    "CategoriesFromDataWarning",
     "DuplicateRowsWarning",
     "ExcessiveNoiseWarning",
     "ParameterError",
@@ -32,6 +33,10 @@ class SkpufferWarning(UserWarning):
 
 class ZeroNoiseWarning(SkpufferWarning):
     """Values are released unchanged, since the fitted prior needs no noise."""
+
+
+class CategoriesFromDataWarning(SkpufferWarning):
+    """Which categories there are was taken from the data, and is known of them."""
 
 
 class SmallGroupWarning(SkpufferWarning):

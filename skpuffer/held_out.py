@@ -9,9 +9,10 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import read_again
-from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair
+from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
+from skpuffer.core.channels import RowPair, exact_divergence
 from skpuffer.core.grid import grid_step
-from skpuffer.core.laws import LAWS
+from skpuffer.core.mixtures import MIXTURES
 from skpuffer.exceptions import ParameterError
 
 
@@ -31,8 +32,9 @@ def held_out_divergence(
 
     Parameters
     ----------
-    estimator : RenyiPufferfishLaplace or RenyiPufferfishGaussian
-        Fitted; with one released column, or with ``scope="column"``.
+    estimator : any release of this package
+        Fitted; with one released column, with ``scope="column"``, or of categories
+        alone.
     X : frame or array-like of shape (n, d)
         As in fit.
     secret : array-like, optional
@@ -49,8 +51,8 @@ def held_out_divergence(
         epsilon. The divergence is the larger of both directions, of all `n_releases`
         together; it is a proven upper bound, within 1e-5 of the truth, or what
         `transport` proves where that is all that is known (several copies under
-        Laplace noise, divergences of hundreds). Pairs that were not fitted, or do not
-        occur in X, are left out.
+        Laplace noise, exponential noise, divergences of hundreds). Pairs that were not
+        fitted, or do not occur in X, are left out.
 
     Raises
     ------
@@ -72,26 +74,35 @@ def held_out_divergence(
     check_is_fitted(estimator)
     guarantee = estimator.guarantee_
     names = list(guarantee.columns)
-    if guarantee.scope == "joint" and len(names) > 1:
+    joint = guarantee.scope == "joint" and len(names) > 1
+    if joint and guarantee.law != "categorical":
         raise ParameterError(
             f"scope='joint' releases {len(names)} columns together, and the divergence "
             "is computed for one: fit with scope='column', or release one column"
         )
     sample = read_again(estimator, X, secret, prior, sample_weight)
+    budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     lines = []
-    for column, name in enumerate(names):
-        for fitted in sample.priors([column]):
+    every = list(range(len(names)))
+    for block in [every] if joint else [[column] for column in every]:
+        for fitted in sample.priors(block):
             for i, j in fitted.pairs:
                 labels = fitted.secrets[i], fitted.secrets[j]
                 if not {labels, labels[::-1]} & set(guarantee.pairs):
                     continue
-                pair = Pair(fitted.conditionals[i], fitted.conditionals[j], np.ones(1))
-                value = _divergence(estimator, pair, float(estimator.scale_[column]))
+                both = fitted.conditionals[i], fitted.conditionals[j]
+                scale, distances = estimator.scale_[block], sample.distances(block)
+                if distances[0] is None:
+                    pair = Pair(*both, np.ones(1))
+                    value = _divergence(estimator, pair, float(scale[0]))
+                else:
+                    rows = RowPair(*both, scale, distances)
+                    value = exact_divergence(rows, budget, scale)
                 lines.append(
                     {
                         "pair": labels,
                         "prior": fitted.label,
-                        "column": name,
+                        "column": ", ".join(names[column] for column in block),
                         "divergence": value,
                         "epsilon": guarantee.epsilon,
                         "holds": value <= guarantee.epsilon,
@@ -104,8 +115,12 @@ def held_out_divergence(
 def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     """Bound the divergence of the release of one column, for one pair."""
     guarantee = estimator.guarantee_
-    law = LAWS[guarantee.law]()
+    law = estimator._fitted_law
     budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     step = np.array([grid_step(scale) if scale else 0.0])
+    if law.name not in MIXTURES and scale:
+        rule = Transport()
+        shifts = rule.calibrate(pair, law, budget).witness.on_grid(step)
+        return rule.divergence(shifts, law, budget, np.array([scale]))
     witness = MixtureWitness.of(pair).on_grid(step)
     return Exact().divergence(witness, law, budget, np.array([scale]))

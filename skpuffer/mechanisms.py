@@ -24,7 +24,7 @@ _PARAMETERS = """
     epsilon : float, default=1.0
         Bound on the Rényi divergence, in nats. With `delta`: the ε of an (ε, δ)
         promise.
-    delta : float, optional
+{own}    delta : float, optional
         δ in (0, 1) of an (ε, δ) promise. The Rényi bound in force follows from
         `alpha` by the better of two conversions and is found in `epsilon_`.
     secret : str, int, or list of them, optional
@@ -109,19 +109,19 @@ default="transport"
 """
 
 
-def _documented(**words: str) -> Callable[[type], type]:
+def documented(**words: str) -> Callable[[type], type]:
     """Fill the shared documentation in where a class docstring says so."""
 
     def fill(cls: type) -> type:
         if cls.__doc__ is not None:  # It is under python -OO.
-            shared = _PARAMETERS.format(**words).strip("\n")
+            shared = _PARAMETERS.format(**{"own": "", **words}).strip("\n")
             cls.__doc__ = cls.__doc__.replace("    %(shared)s", shared)
         return cls
 
     return fill
 
 
-@_documented(orders="in (1, ∞]", scale="Laplace b", std="√2 · b")
+@documented(orders="in (1, ∞]", scale="Laplace b", std="√2 · b")
 class RenyiPufferfishLaplace(AdditiveRelease):
     """Release columns with Laplace noise calibrated to a secret column.
 
@@ -130,6 +130,7 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     See Also
     --------
     RenyiPufferfishGaussian : The same with Gaussian noise.
+    RenyiPufferfishExponential : The same with a sharper peak and heavier tails.
     compare_mechanisms : A table of laws, rules and scopes for a frame.
 
     References
@@ -167,7 +168,7 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     _law: ClassVar[str] = "laplace"
 
 
-@_documented(
+@documented(
     orders="in (1, ∞); at ∞ Gaussian noise promises nothing",
     scale="Gaussian σ",
     std="σ itself",

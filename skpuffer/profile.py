@@ -142,7 +142,8 @@ class PrivacyProfile:
         left, below = orders[after - 1], bounds[after - 1]
         if after == len(orders):
             share = (left - 1) / (alpha - 1)
-            return share * below + (1 - share) * self.limit
+            bound = (share * below + (1 - share) * self.limit) * (1 + 2.0**-50)
+            return min(bound, self.limit)
         if alpha == orders[after]:
             return bounds[after]
         return _chord(alpha, (left, below), (orders[after], bounds[after]))

@@ -12,12 +12,23 @@ from hypothesis import strategies as st
 from skpuffer.core.calibration import RULES, BoundedPair, Pair, calibrate
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import LAWS
+from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import Conditional
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 32.0, 64.0, 200.0]
 EACH_LAW = pytest.mark.parametrize("law", LAWS)
+# Those whose noisy mixtures have a certified divergence.
+EXACT_LAWS = list(MIXTURES)
+EACH_EXACT_LAW = pytest.mark.parametrize("law", EXACT_LAWS)
 # Those that see shifts alone: any number of columns and copies, and bounds on shifts.
 SHIFT_RULES = [name for name, rule in RULES.items() if not rule.one_column]
+# Every law with every rule that serves it.
+SERVED = [
+    (law, rule)
+    for law in LAWS
+    for rule in RULES
+    if law in MIXTURES or rule in SHIFT_RULES
+]
 EVERY = pytest.mark.parametrize(
     ("law", "rule"), [(law, rule) for law in LAWS for rule in SHIFT_RULES]
 )
@@ -42,6 +53,12 @@ def orders(law):
 
 
 EPSILONS = st.floats(math.log(1e-3), math.log(10)).map(math.exp)
+
+
+def epsilons(law):
+    """Those that a release on the grid reaches: a step of it is 2^-20 of the scale."""
+    least = 1e-3 if LAWS[law]().convex else 0.1
+    return st.floats(math.log(least), math.log(10)).map(math.exp)
 
 
 def conditional(atoms, mass=None):
@@ -91,6 +108,10 @@ def cost(law, shifts, *, alpha, scale, copies=1):
     z = np.abs(shifts) / scale
     if law == "gaussian":
         return copies * alpha * (alpha - 1) * (z**2).sum(axis=1) / 2
+    if law == "exponential":
+        c = np.sqrt(z)  # log of cosh((alpha - 1/2) c) / cosh(c / 2)
+        above, below = np.logaddexp(0, (1 - 2 * alpha) * c), np.logaddexp(0, -c)
+        return copies * ((alpha - 1) * c + above - below).sum(axis=1)
     rising = math.log(alpha / (2 * alpha - 1)) + (alpha - 1) * z
     falling = math.log((alpha - 1) / (2 * alpha - 1)) - alpha * z
     return copies * np.logaddexp(rising, falling).sum(axis=1)

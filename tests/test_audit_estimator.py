@@ -11,7 +11,11 @@ from scipy import stats
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer import (
+    RenyiPufferfishCategorical,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+)
 from skpuffer.audit import KernelRenyiAuditor, audit_estimator
 from skpuffer.audit._promised import promised_cases
 from skpuffer.exceptions import ParameterError
@@ -344,3 +348,27 @@ def test_what_cannot_be_audited():
         audit_estimator(
             KernelRenyiAuditor().fit(*np.random.default_rng(0).random((2, 50, 1)))
         )
+
+
+def test_other_rows_and_forgotten_weights_are_refused():
+    noise = RenyiPufferfishLaplace(alpha=2, secret="sex").fit(ONE)
+    wide = ONE.assign(**{ONE.columns[0]: 3 * ONE[ONE.columns[0]]})
+    with pytest.raises(ParameterError, match=r"standard deviation.*held_out=True"):
+        audit_estimator(noise, wide, **QUICK)
+    weight = np.where(np.arange(len(ONE)) % 3, 1.0, 5.0)
+    with pytest.raises(ParameterError, match=r"sample_weight=given.*not weighted"):
+        audit_estimator(noise, ONE, sample_weight=weight, **QUICK)
+    weighted = RenyiPufferfishLaplace(alpha=2, secret="sex")
+    weighted.fit(ONE, sample_weight=weight)
+    with pytest.raises(ParameterError, match=r"sample_weight=None.*was weighted"):
+        audit_estimator(weighted, ONE, **QUICK)
+    assert audit_estimator(weighted, ONE, sample_weight=weight, **QUICK).bound >= 0
+
+
+def test_categories_are_refused():
+    frame = pd.DataFrame({"job": ["a", "b", "c", "a"] * 20, "sex": ["F", "M"] * 40})
+    noise = RenyiPufferfishCategorical(secret="sex", categories=[["a", "b", "c"]])
+    with pytest.raises(
+        ParameterError, match=r"Categorical releases categories.*one-hot"
+    ):
+        audit_estimator(noise.fit(frame), frame)

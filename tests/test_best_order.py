@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer import (
+    RenyiPufferfishExponential,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+)
 from skpuffer.core import calibration
 from skpuffer.core.calibration import CalibrationError, best_order
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.exceptions import ParameterError
 
-LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential]
 ORDERS = [1 + 10.0**x for x in np.linspace(-1.5, 3.5, 61)]
 quiet = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 

@@ -13,6 +13,7 @@ from population_support import CASES, ERROR, needed, settings, simulate
 from scipy import stats
 
 from skpuffer import (
+    RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
     _prior_models,
@@ -25,7 +26,7 @@ from skpuffer.exceptions import (
     SmallGroupWarning,
 )
 
-LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential]
 quiet = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 
 

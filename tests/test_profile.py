@@ -14,6 +14,7 @@ from skpuffer import (
     PrivacyProfile,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
+    held_out_divergence,
 )
 from skpuffer.core.calibration import RULES
 from skpuffer.exceptions import ExcessiveNoiseWarning
@@ -192,6 +193,30 @@ def gaussian_divergence(mean, variance, other_mean, other_variance, alpha):
     width = 40 * math.sqrt(max(variance, other_variance))
     value, _ = quad(integrand, mean - width, mean + width, limit=500, epsabs=0)
     return math.log(value) / (alpha - 1)
+
+
+@EACH_LAW
+def test_two_groups_alike_beside_a_third(law):
+    rows = people()["age"].to_numpy()[:60]
+    frame = pd.DataFrame(
+        {"age": np.concatenate([rows, rows, rows + 4]), "sex": np.repeat([0, 1, 2], 60)}
+    )
+    noise = LAWS[law](secret="sex", calibration="exact").fit(frame)
+    assert 0 < noise.privacy_profile(1.5) <= noise.privacy_profile(2.0) <= 1
+    alike = frame[frame["sex"] < 2]
+    found = held_out_divergence(noise, alike)["divergence"]
+    assert found.tolist() == [0.0]
+
+
+@EACH_LAW
+def test_no_noise_has_a_limit_under_every_law(law):
+    alike = pd.DataFrame({"age": [1.0, 2.0] * 40, "sex": ["F", "F", "M", "M"] * 20})
+    for rule in ("transport", "exact"):
+        noise = LAWS[law](secret="sex", calibration=rule)
+        with pytest.warns(UserWarning, match="released unchanged"):
+            noise.fit(alike)
+        assert noise.privacy_profile(math.inf) == 0
+        assert noise.profile_.to_epsilon(0.0) == 0
 
 
 def test_no_noise_no_shift_and_no_difference():

@@ -53,7 +53,7 @@ def test_every_value_of_the_reference_table():
     for row in rows:
         budget = Budget(float(row["alpha"]), float(row["epsilon"]))
         pair = Pair(*pairs[row["case"]], np.ones(1))
-        for law in LAWS:
+        for law in ESTIMATORS:
             for rule in RULES:
                 column = f"{law}_{rule}"
                 if column == "gaussian_transport":
@@ -70,7 +70,7 @@ def test_every_value_of_the_reference_table():
     assert compared == 36 * 10
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", ESTIMATORS)
 def test_the_estimator_gives_the_reference_scale(law):
     values, secret = _columns()["adult age|sex"]
     fitted = ESTIMATORS[law](alpha=2, epsilon=0.5).fit(values.to_frame(), secret=secret)
@@ -78,7 +78,7 @@ def test_the_estimator_gives_the_reference_scale(law):
     assert fitted.scale_[0] == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", ESTIMATORS)
 def test_a_million_draws_have_the_stated_spread(law):
     # A relative standard error of the standard deviation: sqrt((kurtosis − 1) / 4n);
     # the level is five of them.

@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skpuffer import (
+    RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
     compare_mechanisms,
@@ -26,7 +27,7 @@ from skpuffer.exceptions import (
     ZeroNoiseWarning,
 )
 
-LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential]
 quiet = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 
 
@@ -483,6 +484,7 @@ def test_delta_turns_epsilon_into_a_target(mechanism):
 # --- attacks --------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.ExcessiveNoiseWarning")
 @pytest.mark.parametrize("mechanism", LAWS)
 def test_no_output_is_impossible_under_the_other_value(mechanism):
     # Everything lies on one lattice, and the two supports are the same lattice: an
@@ -599,6 +601,7 @@ def test_the_gaussian_refuses_an_infinite_order_and_any_large_epsilon_is_fine():
         assert (scale > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.ExcessiveNoiseWarning")
 @pytest.mark.parametrize("mechanism", LAWS)
 def test_more_copies_need_more_noise(mechanism):
     frame = people()[["age", "sex"]]

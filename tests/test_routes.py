@@ -12,11 +12,19 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer import (
+    RenyiPufferfishExponential,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 N = 70
-LAWS = {"laplace": RenyiPufferfishLaplace, "gaussian": RenyiPufferfishGaussian}
+LAWS = {
+    "laplace": RenyiPufferfishLaplace,
+    "gaussian": RenyiPufferfishGaussian,
+    "exponential": RenyiPufferfishExponential,
+}
 
 
 def people():

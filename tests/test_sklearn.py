@@ -12,7 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer import (
+    RenyiPufferfishExponential,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+)
 from skpuffer.exceptions import (
     ParameterError,
     ReproducibleNoiseWarning,
@@ -21,7 +25,8 @@ from skpuffer.exceptions import (
 
 quiet = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 mechanisms = pytest.mark.parametrize(
-    "mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+    "mechanism",
+    [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential],
 )
 # What scikit-learn leaves out for a transformer that says it is not deterministic
 # (tested below), and what needs another array library.

@@ -20,13 +20,19 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace, _base
+from skpuffer import (
+    RenyiPufferfishExponential,
+    RenyiPufferfishGaussian,
+    RenyiPufferfishLaplace,
+    _estimator,
+)
 from skpuffer.exceptions import SmallGroupWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 N = 101
 mechanisms = pytest.mark.parametrize(
-    "mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian]
+    "mechanism",
+    [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential],
 )
 
 
@@ -296,7 +302,7 @@ def test_an_interrupted_fit_changes_nothing(monkeypatch, error):
 
     for late in ("fit_scales", "make_guarantee", "ReleaseReport", "warn_about"):
         with monkeypatch.context() as patch:
-            patch.setattr(_base, late, interrupt)
+            patch.setattr(_estimator, late, interrupt)
             with pytest.raises(error):
                 estimator.fit(people(seed=1)[["pay", "sex"]])
         assert pickle.dumps(estimator) == state
@@ -463,7 +469,7 @@ def test_a_copy_with_a_seed_repeats_the_noise_as_the_warning_says():
 
 @mechanisms
 def test_the_stream_does_not_depend_on_threads(mechanism, monkeypatch):
-    monkeypatch.setattr(_base, "_CHUNK", 16)
+    monkeypatch.setattr(_estimator, "_CHUNK", 16)
     table = people()[["pay", "pin", "sex"]]
     releases = []
     for n_jobs in (None, 1, 2, -1):
@@ -478,7 +484,7 @@ def test_the_stream_does_not_depend_on_threads(mechanism, monkeypatch):
 def test_no_two_columns_and_no_two_chunks_get_the_same_noise(
     mechanism, seed, monkeypatch
 ):
-    monkeypatch.setattr(_base, "_CHUNK", 32)
+    monkeypatch.setattr(_estimator, "_CHUNK", 32)
     table = people(96)[["pay", "sex"]]
     table = table.assign(again=table["pay"], third=table["pay"])
     estimator = mechanism(secret="sex", scope="column", random_state=seed, n_jobs=2)
@@ -497,7 +503,7 @@ def test_no_two_columns_and_no_two_chunks_get_the_same_noise(
 
 @pytest.mark.parametrize("n_rows", [1, 16, 17, 75])
 def test_chunks_cover_every_row_once(n_rows, monkeypatch):
-    monkeypatch.setattr(_base, "_CHUNK", 16)
+    monkeypatch.setattr(_estimator, "_CHUNK", 16)
     rows = np.random.default_rng(0).permutation(75)[:, np.newaxis] * 1000.0
     estimator = RenyiPufferfishLaplace(epsilon=1e4, random_state=0)
     estimator.fit(rows, secret=rows[:, 0] % 3)

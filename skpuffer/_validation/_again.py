@@ -42,7 +42,13 @@ def read_again(
         kept = [spec for spec in (reader.secret, reader.prior) if spec is not None]
         if not kept:
             X = estimator._dropped.remove_from(X)
-    sample = read_sample(reader, X, None, secret, prior, weight)
+    sets = getattr(estimator, "categories_", {})
+    if sets:
+        # The sets of the fit, whichever labels occur here.
+        reader.set_params(categories=[list(labels) for labels in sets.values()])
+    sample = read_sample(
+        reader, X, None, secret, prior, weight, mixed=hasattr(estimator, "categories_")
+    )
     fitted = list(estimator.guarantee_.columns)
     if sample.names != fitted:
         raise ParameterError(

@@ -145,7 +145,7 @@ def group_rows(
                 f"{parameter} {name!r} has {len(column)} labels for {n_rows} rows of X"
             )
         try:
-            codes, labels, spelt = _factorise(column)
+            codes, labels, spelt = factorise(column)
         except TypeError as error:
             raise ParameterError(
                 f"{parameter} {name!r} must hold one label a row, such as a text or a "
@@ -231,7 +231,7 @@ def select_pairs(
     return chosen
 
 
-def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
+def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     """Return codes (−1 where missing), the labels in order, and missing texts."""
     texts = _SPELT_OUT
     if not isinstance(column, pd.Series):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer._parameters import check_bounds, check_column_weights
+from skpuffer._validation._categories import CategorySet
 from skpuffer._validation._frames import (
     Dropped,
-    default_names,
     is_frame,
     take_columns,
 )
@@ -23,6 +23,8 @@ from skpuffer._validation._groups import (
     refuse_misaligned,
     select_pairs,
 )
+from skpuffer._validation._mixed import read_mixed
+from skpuffer._validation._rows import within_bounds
 from skpuffer._validation._values import (
     check_weights,
     numeric_matrix,
@@ -55,6 +57,9 @@ class Sample:
         The secret pairs to protect.
     dropped : Dropped
         What was taken out of X.
+    sets : tuple of CategorySet or None
+        The declared categories of each column, whose values are then positions in
+        them; None for a column of numbers.
     """
 
     values: np.ndarray
@@ -66,6 +71,17 @@ class Sample:
     column_weights: np.ndarray | None
     pairs: list[tuple[Hashable, Hashable]]
     dropped: Dropped
+    sets: tuple[CategorySet | None, ...]
+
+    @property
+    def is_number(self) -> np.ndarray:
+        """Which columns hold numbers, shape (k,)."""
+        return np.array([one is None for one in self.sets])
+
+    def distances(self, columns: list[int]) -> tuple[np.ndarray | None, ...]:
+        """Return the distances between the categories of some columns."""
+        chosen = [self.sets[column] for column in columns]
+        return tuple(None if one is None else one.distances for one in chosen)
 
     def priors(self, columns: list[int]) -> list[Prior]:
         """Return the fitted priors of some columns; pairs that occur in each."""
@@ -98,16 +114,25 @@ class Sample:
 
 
 def read_sample(
-    estimator: BaseEstimator, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    secret: Any,
+    prior: Any,
+    weight: Any,
+    *,
+    mixed: bool = False,
 ) -> Sample:
     """Turn what fit was given into rows, groups and ranges.
 
     Parameters
     ----------
-    estimator : AdditiveRelease
+    estimator : Release
         Its parameters say where the secret is; its feature names are set.
     X, y, secret, prior, weight
         As in `fit`.
+    mixed : bool
+        Whether there may be categories among the columns.
 
     Returns
     -------
@@ -139,9 +164,13 @@ def read_sample(
         raise ParameterError(
             "X has no column to release, beside those that secret and prior name"
         )
-    values = numeric_matrix(estimator, remaining, reset=True)
-    released = taken.names_without(remaining, values.shape[1])
-    refuse_non_finite(values, released)
+    if mixed:
+        values, released, sets = read_mixed(estimator, remaining, taken, weight=weight)
+    else:
+        values = numeric_matrix(estimator, remaining, reset=True)
+        released = taken.names_without(remaining, values.shape[1])
+        sets = (None,) * len(released)
+        refuse_non_finite(values, released)
     groups = {
         parameter: group_rows(
             names[parameter],
@@ -152,7 +181,7 @@ def read_sample(
         for parameter in names
     }
     weight = check_weights(weight, len(values))
-    ranges, column_weights = _declared(estimator, released)
+    ranges, column_weights = _declared(estimator, released, sets)
     values = within_bounds(
         values.astype(np.float64, copy=False),
         ranges,
@@ -174,51 +203,8 @@ def read_sample(
         column_weights=column_weights,
         pairs=select_pairs(estimator.secret_pairs, groups["secret"].labels),
         dropped=taken,
+        sets=sets,
     )
-
-
-def read_rows(
-    estimator: BaseEstimator, X: Any, dropped: Dropped, names: Sequence[str]
-) -> tuple[Any, np.ndarray]:
-    """Return X without secret and prior columns, and its validated values."""
-    remaining = dropped.remove_from(readable(X))
-    values = numeric_matrix(estimator, remaining, reset=False)
-    if not hasattr(estimator, "feature_names_in_") and is_frame(remaining):
-        # scikit-learn compares names of text alone.
-        found = dropped.names_without(remaining, len(names))
-        if found != list(names) and list(names) != default_names(dropped, len(names)):
-            raise ValueError(
-                f"the columns are {', '.join(found)}, and were {', '.join(names)} in "
-                "fit: give the same in the same order"
-            )
-    refuse_non_finite(values, names)
-    return remaining, values
-
-
-def within_bounds(
-    values: np.ndarray, ranges: np.ndarray, names: Sequence[str], *, refuse: bool
-) -> np.ndarray:
-    """Clip values to the declared ranges, or refuse those outside.
-
-    Raises
-    ------
-    ValueError
-        A value lies outside and `refuse` is set.
-    """
-    low, high = ranges[:, 0], ranges[:, 1]
-    if not np.isfinite(ranges).any():
-        return values
-    outside = ((values < low) | (values > high)).sum(axis=0)
-    if not outside.any():
-        return values
-    if refuse:
-        column = int(np.flatnonzero(outside)[0])
-        raise ValueError(
-            f"column {names[column]!r} has {outside[column]} values outside its bounds "
-            f"[{low[column]:g}, {high[column]:g}]: widen bounds, or set "
-            "out_of_bounds='clip'"
-        )
-    return np.clip(values, low, high)
 
 
 def _secret_labels(estimator: BaseEstimator, y: Any, secret: Any) -> Any:
@@ -262,14 +248,22 @@ def _prior_labels(estimator: BaseEstimator, prior: Any) -> Any:
 
 
 def _declared(
-    estimator: BaseEstimator, names: list[str]
+    estimator: BaseEstimator,
+    names: list[str],
+    sets: tuple[CategorySet | None, ...],
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the declared ranges, and column weights given as numbers."""
     weights = estimator.column_weights
     by_range = isinstance(weights, str) and weights == "range"
     by_model = estimator.prior_model in ("bounded", "population")
     needs_all = by_model or estimator.clip_output or by_range
-    ranges = check_bounds(estimator.bounds, names, all_columns=needs_all)
+    numeric = np.array([one is None for one in sets])
+    ranges = np.tile([-np.inf, np.inf], (len(names), 1))
+    ranges[numeric] = check_bounds(
+        estimator.bounds,
+        [name for name, one in zip(names, sets, strict=True) if one is None],
+        all_columns=needs_all,
+    )
     if isinstance(weights, str):
         return ranges, None
     return ranges, check_column_weights(weights, names)

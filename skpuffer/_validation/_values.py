@@ -60,9 +60,9 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         A column is not numeric.
     """
     if is_frame(X):
-        _refuse_non_numeric(X)
+        refuse_non_numeric(X)
     elif isinstance(X, np.ndarray):
-        _refuse_text(X)
+        refuse_text(X)
     return validate_data(
         estimator,
         X,
@@ -74,7 +74,7 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     )
 
 
-def _refuse_non_numeric(X: Any) -> None:
+def refuse_non_numeric(X: Any) -> None:
     frame = nw.from_native(X, eager_only=True)
     for name, dtype in frame.schema.items():
         if dtype.is_numeric() or dtype == nw.Boolean:
@@ -90,7 +90,7 @@ def _refuse_non_numeric(X: Any) -> None:
         )
 
 
-def _refuse_text(X: np.ndarray) -> None:
+def refuse_text(X: np.ndarray) -> None:
     """Refuse text in an array, even text that reads as a number, as in a frame."""
     text = X.dtype.kind in "SUT"
     if X.dtype == object:

@@ -42,8 +42,13 @@ class OddsCurve:
     def fit(cls, x: FloatArray, y: FloatArray) -> OddsCurve:
         """Estimate the curve from scores of both samples, not learned from them."""
         sides = np.sort(x), np.sort(y)
-        pooled = np.sort(np.concatenate(sides))
-        values = pooled[np.unique(np.floor(_SHARES * len(pooled)).astype(int))]
+        pooled = np.concatenate(sides)
+        # Both samples count alike, however many rows they have.
+        weight = np.repeat([0.5 / len(x), 0.5 / len(y)], [len(x), len(y)])
+        order = np.argsort(pooled, kind="stable")
+        pooled, reached = pooled[order], np.cumsum(weight[order])
+        places = np.searchsorted(reached, _SHARES * (1 + 1e-12), side="right")
+        values = pooled[np.unique(np.minimum(places, len(pooled) - 1))]
         # Half way to the next smaller score, so that round-off moves no ties.
         below = np.maximum(np.searchsorted(pooled, values, side="left") - 1, 0)
         thresholds = np.unique((values + pooled[below]) / 2)
@@ -72,7 +77,8 @@ class OddsCurve:
 def _regress(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return log-ratios for counts between thresholds, less those of all rows."""
     count = x + y
-    middle = (np.cumsum(count) - count / 2) / count.sum()
+    weight = x / x.sum() + y / y.sum()
+    middle = (np.cumsum(weight) - weight / 2) / 2
     z = ndtri(np.clip(middle, 1e-9, 1 - 1e-9))
     # A constant, a shift, a change of spread, and a ratio that levels off.
     basis = np.stack([np.ones_like(z), z, z * z, np.tanh(2 * z)], axis=1)

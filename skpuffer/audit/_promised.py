@@ -6,13 +6,14 @@ read the same rows again; it imports none.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skpuffer._validation import Sample, read_again
-from skpuffer.core.prior import Conditional, FloatArray
+from skpuffer.core.prior import Conditional, FloatArray, pooled_spread
 from skpuffer.exceptions import ParameterError
 
 
@@ -64,6 +65,12 @@ def promised_cases(
     """
     guarantee = estimator.guarantee_
     model = guarantee.prior_model
+    if any(labels is not None for labels in guarantee.categories):
+        raise ParameterError(
+            f"{type(estimator).__name__} releases categories, and numbers are audited "
+            "here: encode a release as numbers (one-hot, say) and give it to "
+            "KernelRenyiAuditor, with the secret of its rows"
+        )
     if model == "bounded" and not held_out:
         low, high = np.array(guarantee.bounds, dtype=np.float64).T
         # The farthest that a prior on the bounds can be: two point masses.
@@ -87,7 +94,14 @@ def promised_cases(
         )
     sample = read_again(estimator, X, secret, prior, sample_weight)
     if not held_out:
+        if guarantee.weighted != (sample_weight is not None):
+            raise ParameterError(
+                f"sample_weight={'None' if sample_weight is None else 'given'}, and the "
+                f"fit was {'' if guarantee.weighted else 'not '}weighted: give the rows "
+                "of the fit with the weights of the fit"
+            )
         _refuse_other_rows(sample, guarantee.group_sizes)
+        _refuse_other_values(sample, estimator.report_.column_std)
     known = {frozenset(pair) for pair in guarantee.pairs}
     for fitted in sample.priors(list(range(len(sample.names)))):
         for i, j in fitted.pairs:
@@ -116,6 +130,19 @@ def _refuse_other_rows(sample: Sample, group_sizes: Any) -> None:
                 f"X has {member.sum()} rows of secret {value!r}"
                 f"{'' if label is None else f' under prior {label!r}'}, and the fit had "
                 f"{rows}: give the fitted rows again, or other rows with held_out=True"
+            )
+
+
+def _refuse_other_values(sample: Sample, fitted_std: Sequence[float]) -> None:
+    """Refuse rows that cannot be those of the fit, by the spread of their columns."""
+    for column, (name, fitted) in enumerate(zip(sample.names, fitted_std, strict=True)):
+        conditionals = [c for p in sample.priors([column]) for c in p.conditionals]
+        found = float(pooled_spread(conditionals)[0][0])
+        if not math.isclose(found, fitted, rel_tol=1e-6):
+            raise ParameterError(
+                f"column {name!r} of X has standard deviation {found:.6g}, and that of "
+                f"the fit had {fitted:.6g}: give the fitted rows again, or other rows "
+                "with held_out=True"
             )
 
 

@@ -1,7 +1,6 @@
 """Couplings of two conditional distributions, and the shifts they move.
 
-A calibration rule sees nothing but a `ShiftBound`: how far, with what mass, one
-conditional must be moved to become the other. A `Coupling` yields one, and is built
+A calibration rule sees nothing but a `ShiftBound`. A `Coupling` yields one, and is built
 only through a gate that checks its marginals: mass that a plan forgot would be noise
 that the release lacks. The plans for several columns are made in `plans`.
 """
@@ -9,7 +8,6 @@ that the release lacks. The plans for several columns are made in `plans`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,102 +19,12 @@ from skpuffer.core.plans import (
     quadratic_plan,
 )
 from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
+from skpuffer.core.shifts import ShiftBound, distance_up
 
-# Beyond twice as many shifts, `ShiftBound.compressed` groups them in cells.
-_CELLS = 2**15
+__all__ = ["Coupling", "ShiftBound", "couple", "couple_in_place", "distance_up"]
+
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftBound:
-    """How far the data move between two secrets: an upper bound.
-
-    Attributes
-    ----------
-    shifts : ndarray of shape (m, k)
-        Absolute shifts, one row a vector over the k columns, in data units.
-    mass : ndarray of shape (m,)
-        The probability of each shift; sums to one, or to a little more where mass
-        was charged twice to be safe.
-    grouped : bool
-        Whether the shifts stand for others nearby (see `compressed`).
-    """
-
-    shifts: FloatArray
-    mass: FloatArray
-    grouped: bool = False
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether nothing moves: the two distributions are the same."""
-        return not self.shifts.any()
-
-    def on_grid(self, step: FloatArray) -> ShiftBound:
-        """Bound the shifts of the data rounded to a grid, per column.
-
-        Rounding half up moves the distance of two values to at most the next
-        multiple of the step. Grouped shifts go up by one whole step, so that the
-        chord argument of `compressed` survives the rounding.
-
-        Parameters
-        ----------
-        step : ndarray of shape (k,)
-            Powers of two; zero for a column that is released as it is.
-        """
-        safe = np.where(step > 0, step, 1.0)
-        if self.grouped:
-            up = np.nextafter(self.shifts + safe, np.inf)
-            up[self.shifts == 0] = 0.0
-        else:
-            # A positive shift is a step at least, even where the quotient underflows.
-            steps = np.maximum(np.ceil(self.shifts / safe), self.shifts > 0)
-            up = steps * safe
-        return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
-
-    def compressed(self, cells: int = _CELLS) -> ShiftBound:
-        """Bound very many shifts of one column by fewer, for convex costs.
-
-        Each shift is split between the two ends of its cell so that its mean stays.
-        By Jensen's inequality no expectation of a convex function falls, and the
-        largest shift stays what it is. Equal cells between the smallest positive and
-        the largest shift: the error is of second order in their width. Returns the
-        bound itself where there is nothing to gain.
-        """
-        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
-            return self
-        shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
-        if not shift.all():
-            positive = shift > 0
-            zero_mass = float(mass[~positive].sum())
-            shift, mass = shift[positive], mass[positive]
-        low, high = float(shift.min()), float(shift.max())
-        nodes = np.linspace(low, high, cells + 1)
-        width = (high - low) / cells
-        if not width > 0 or not (np.diff(nodes) > 0).all():
-            return self
-        # Two more cells: round-off may put the largest shift beyond its node.
-        whole, upper = np.zeros((2, cells + 2))
-        for start in range(0, len(shift), 4 * _BLOCK):
-            part = slice(start, start + 4 * _BLOCK)
-            place = (shift[part] - low) * (1 / width)
-            cell = place.astype(np.intp)
-            place -= cell
-            # Round-off in `place` (below 1e-11) may not lower the mean.
-            place += 1e-10
-            place *= mass[part]
-            whole += np.bincount(cell, mass[part], minlength=cells + 2)
-            upper += np.bincount(cell, place, minlength=cells + 2)
-        merged = whole - upper
-        merged[1:] += upper[:-1]
-        # What lies beyond the last node belongs to it.
-        merged[cells] += merged[cells + 1 :].sum()
-        merged = np.maximum(merged[: cells + 1], 0.0)
-        kept = merged > 0
-        shifts, mass = nodes[kept], merged[kept]
-        if zero_mass:
-            shifts, mass = np.append(0.0, shifts), np.append(zero_mass, mass)
-        return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +111,80 @@ def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coup
     if first.same_distribution(second):
         index = np.arange(len(first.mass), dtype=np.intp)
         plan = Plan(index, index, first_mass)
-    elif first.support.shape[1] == 1:
-        plan = monotone_plan(first_mass, second_mass)
     else:
-        plan = quadratic_plan(
-            first.support / weights, second.support / weights, first_mass, second_mass
-        )
+        plan = _plan(first.support, second.support, first_mass, second_mass, weights)
     return Coupling.from_plan(first, second, plan)
+
+
+def couple_in_place(
+    first: Conditional, second: Conditional, weights: FloatArray
+) -> Coupling:
+    """Couple two conditionals so that what mass they share does not move.
+
+    The rest is coupled as `couple` does. Often better where costs are concave: many
+    short moves cost more than a few long ones.
+
+    Parameters
+    ----------
+    first, second : Conditional
+        Both with k columns.
+    weights : ndarray of shape (k,)
+        As in `couple`.
+
+    Returns
+    -------
+    Coupling
+
+    Examples
+    --------
+    >>> one, two = (Conditional.from_rows([[i], [i + 1], [i + 2]]) for i in (0, 1))
+    >>> couple_in_place(one, two, np.ones(1)).shift_bound().shifts.ravel()
+    array([0., 0., 3.])
+    """
+    first_mass, second_mass, _ = common_masses(first, second)
+    rows, columns = _shared(first.support, second.support)
+    stays = np.minimum(first_mass[rows], second_mass[columns])
+    plans = [Plan(rows, columns, stays)]
+    left, right = first_mass.copy(), second_mass.copy()
+    left[rows] -= stays
+    right[columns] -= stays
+    goes, comes = np.flatnonzero(left), np.flatnonzero(right)
+    if len(goes):
+        rest = _plan(
+            first.support[goes],
+            second.support[comes],
+            left[goes],
+            right[comes],
+            weights,
+        )
+        plans.append(Plan(goes[rest.rows], comes[rest.columns], rest.mass))
+    rows, columns, mass = (np.concatenate(part) for part in zip(*plans, strict=True))
+    return Coupling.from_plan(first, second, Plan(rows, columns, mass))
+
+
+def _plan(
+    first: FloatArray,
+    second: FloatArray,
+    first_mass: IntArray,
+    second_mass: IntArray,
+    weights: FloatArray,
+) -> Plan:
+    """Couple points in order; of several columns by their squared distance."""
+    if first.shape[1] == 1:
+        return monotone_plan(first_mass, second_mass)
+    return quadratic_plan(first / weights, second / weights, first_mass, second_mass)
+
+
+def _shared(
+    first: FloatArray, second: FloatArray
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where the rows are that stand in both of two sets of distinct rows."""
+    both = np.vstack([first, second])
+    order = np.lexsort(both.T[::-1])
+    ordered = both[order]
+    twice = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
+    # A stable sort has the first set's row before the second's.
+    return order[twice], order[twice + 1] - len(first)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
@@ -219,13 +194,3 @@ def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:
     sums = np.zeros(length, dtype=mass.dtype)
     np.add.at(sums, index, mass)
     return sums
-
-
-def distance_up(first: Any, second: Any) -> FloatArray:
-    """Return |first − second|, one rounding error up where it is not exact."""
-    difference = first - second
-    inexact = (first - difference != second) | (second + difference != first)
-    distance: FloatArray = np.abs(difference, out=difference)
-    if inexact.any():
-        distance[inexact] = np.nextafter(distance[inexact], np.inf)
-    return distance

@@ -1,4 +1,4 @@
-"""Noise on a grid, drawn exactly: the only place where randomness is made.
+"""Noise on a grid, drawn exactly: with `sampling_blocks` the only place where it is.
 
 Contract. Every released value is an integer multiple of a power of two, and the
 integer noise in it has its stated law *exactly*, given ideal bits: floats only skip
@@ -27,19 +27,32 @@ decides with outward rounding, asking for more bits until both ends agree.
 from __future__ import annotations
 
 import math
-import operator
-import os
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import NoReturn, Protocol, SupportsIndex
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 
+from skpuffer.core.bits import (
+    BitSource,
+    SeededBits,
+    SystemBits,
+    append_word,
+    checked_integer,
+    contexts,
+)
 from skpuffer.core.grid import Floats, Ints, check_grid_range, grid_step, round_half_up
 
+__all__ = [
+    "BitSource",
+    "SeededBits",
+    "SystemBits",
+    "discrete_gaussian",
+    "release_on_grid",
+    "rounded_laplace",
+]
+
 Bools = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 _MAX_T = 2**32
 _BLOCK = 2**15  # words: a few such buffers fit in a core's cache
@@ -48,52 +61,8 @@ _LN2 = math.log(2.0)
 # A word is a sign and 63 bits of U; or a sign, 41 bits of U and 22 bits of U2.
 _LAPLACE_BITS, _GAUSSIAN_BITS, _ACCEPT_BITS = 63, 41, 22
 _ACCEPT_MARGIN = 8.0  # in units of 2^-22, see _gaussian_block
-
-
-class BitSource(Protocol):
-    """Where random words come from: `words(n)` never returns the same word twice."""
-
-    def words(self, n: int, /) -> Words: ...  # noqa: D102
-
-
-class SystemBits:
-    """The operating system's generator: no state here, nothing to pickle or fork.
-
-    >>> SystemBits().words(3).shape
-    (3,)
-    """
-
-    __slots__ = ()
-
-    def words(self, n: int, /) -> Words:
-        """Return `n` words of `os.urandom`."""
-        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-
-
-class SeededBits:
-    """Repeatable words for tests and papers: whoever knows the seed can *remove* it.
-
-    The stream is a function of `seed` and `call` (integers >= 0): take a new `call`
-    for every release. One object serves one thread; it refuses to be pickled.
-
-    >>> a, b = SeededBits(7, 0), SeededBits(7, 0)
-    >>> bool((a.words(4) == b.words(4)).all())
-    True
-    """
-
-    __slots__ = ("_generator",)
-
-    def __init__(self, seed: int, call: int) -> None:
-        entropy = [_integer(seed, "seed", 0), _integer(call, "call", 0)]
-        self._generator = np.random.PCG64DXSM(np.random.SeedSequence(entropy))
-
-    def words(self, n: int, /) -> Words:
-        """Return the next `n` words of the stream."""
-        drawn: Words = self._generator.random_raw(n)
-        return drawn
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError("SeededBits cannot be pickled: make one from seed and call.")
+_NEAR = 2**52  # sums of two such numbers are exact in float64
+_FARTHEST = 2**61  # of a sum; samplers may stop at twice that
 
 
 def rounded_laplace(size: int, t: int, bits: BitSource) -> Ints:
@@ -109,7 +78,7 @@ def rounded_laplace(size: int, t: int, bits: BitSource) -> Ints:
     >>> rounded_laplace(0, 1, SystemBits())
     array([], dtype=int64)
     """
-    size, t = _integer(size, "size", 0), _integer(t, "t", 1, _MAX_T)
+    size, t = checked_integer(size, "size", 0), checked_integer(t, "t", 1, _MAX_T)
     drawn = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         words = bits.words(min(_BLOCK, size - start)).view(np.int64)
@@ -137,7 +106,7 @@ def discrete_gaussian(size: int, s: int, bits: BitSource) -> Ints:
     >>> discrete_gaussian(0, 1, SystemBits())
     array([], dtype=int64)
     """
-    size, s = _integer(size, "size", 0), _integer(s, "s", 1, _MAX_T - 1)
+    size, s = checked_integer(size, "size", 0), checked_integer(s, "s", 1, _MAX_T - 1)
     drawn = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
@@ -158,6 +127,9 @@ def release_on_grid(
     out: Floats | None = None,
 ) -> Floats:
     """Round values to the grid of `scale` and add integer noise: (n + k) step.
+
+    `sampler(size, t, bits)` draws k, which it may cut off at 2^62: sums are cut off at
+    2^61, so that nothing is seen of it. Beyond 2^53 a float has the nearest sum.
 
     `values` (n,) float64, may be strided; `scale` a multiple of its grid step; `out`
     (n,) may be `values` itself. Raises ValueError for a scale off its grid and as
@@ -185,18 +157,16 @@ def release_on_grid(
         part = slice(start, start + _BLOCK)
         n = values[part].size
         index = round_half_up(values[part], step, scaled[:n], work[:n])
-        index += sampler(n, t, bits)
-        np.multiply(index, step, out=released[part])
+        noise = sampler(n, t, bits)
+        if noise.min() >= -_NEAR and noise.max() <= _NEAR:
+            index += noise
+            np.multiply(index, step, out=released[part])
+            continue
+        # Added, cut off and rounded as a sum of integers: functions of n + k alone.
+        noise += index.astype(np.int64)
+        np.clip(noise, -_FARTHEST, _FARTHEST, out=noise)
+        np.multiply(noise, step, out=released[part])
     return released
-
-
-def _integer(value: int, name: str, least: int, most: float = math.inf) -> int:
-    """Return `value` as an int, refusing bools, floats and numbers out of range."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be from {least} to {most}, got {value}.")
-    return operator.index(value)
 
 
 def _floor_filter(
@@ -263,7 +233,7 @@ def _decimal_gaussian(word: int, s: int, bits: BitSource) -> int | None:
     numerator, denominator = -((y * (s + 1) - s * s) ** 2), 2 * (s * (s + 1)) ** 2
     n_bits = _ACCEPT_BITS
     while True:
-        down, up = _contexts(n_bits)
+        down, up = contexts(n_bits)
         # p is exp(numerator / denominator); decimal's exp is within half an ulp. (No
         # unary minus on a Decimal: it would round to the caller's own context.)
         least = down.exp(down.divide(numerator, denominator))
@@ -272,14 +242,14 @@ def _decimal_gaussian(word: int, s: int, bits: BitSource) -> int | None:
             return y if proposal >= 0 else -y
         if j2 >= up.multiply(up.next_plus(most), 2**n_bits):
             return None
-        j2, n_bits = _append(j2, bits), n_bits + 64
+        j2, n_bits = append_word(j2, bits), n_bits + 64
 
 
 def _decimal_floor(j: int, n_bits: int, t: int, half: bool, bits: BitSource) -> int:
     """Return floor(-t log U + half / 2), U in [j, j+1] / 2^n_bits; decided lazily."""
     offset = Decimal(0.5 if half else 0.0)
     while True:
-        down, up = _contexts(n_bits)
+        down, up = contexts(n_bits)
         if j > 0:
             # decimal's ln is within half an ulp; E >= 0 because U <= 1.
             low = down.next_minus(down.ln(down.divide(2**n_bits, j + 1)))
@@ -288,15 +258,4 @@ def _decimal_floor(j: int, n_bits: int, t: int, half: bool, bits: BitSource) -> 
             most = up.fma(t, high, offset)
             if math.floor(least) == math.floor(most):
                 return math.floor(least)
-        j, n_bits = _append(j, bits), n_bits + 64
-
-
-def _contexts(n_bits: int) -> tuple[Context, Context]:
-    """Return contexts that round down and up, with digits to spare for `n_bits`."""
-    digits = 40 + n_bits // 3
-    return Context(digits, ROUND_FLOOR), Context(digits, ROUND_CEILING)
-
-
-def _append(j: int, bits: BitSource) -> int:
-    """Append a word of fresh bits to `j`."""
-    return (j << 64) | int(bits.words(1)[0])
+        j, n_bits = append_word(j, bits), n_bits + 64

@@ -30,7 +30,7 @@ from skpuffer.core.calibration import (
     CalibrationError,
     Pair,
 )
-from skpuffer.core.calibration import _solve as solve_module
+from skpuffer.core.calibration import _shift_rule as rule_module
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import TransportPlanError
@@ -76,7 +76,11 @@ def test_zero_one_against_one_two():
     for law in LAWS:
         for rule in SHIFT_RULES:
             point = unit(pair([0.0], [1.0]), law, rule, budget)
-            assert unit(item, law, rule, budget) == pytest.approx(point, rel=1e-9)
+            found = unit(item, law, rule, budget)
+            if LAWS[law]().convex:
+                assert found == pytest.approx(point, rel=1e-9)
+            # Where costs are concave, half of it may stay where it is.
+            assert found <= point * (1 + 1e-9)
     assert unit(item, "gaussian", "transport", budget) == pytest.approx(1.0, rel=1e-9)
 
 
@@ -207,7 +211,7 @@ def test_a_refinement_that_fails_costs_noise_alone(law, monkeypatch):
     def fail(*args, **kwargs):
         raise TransportPlanError("no plan")
 
-    monkeypatch.setattr(solve_module, "exponential_plan", fail)
+    monkeypatch.setattr(rule_module, "exponential_plan", fail)
     found = unit(item, law, "transport", budget)
     assert found == unit(plain, law, "transport", budget)
 
@@ -218,14 +222,14 @@ def test_a_refinement_that_is_worse_is_not_kept(law, monkeypatch):
     item, budget = pair(first, second), Budget(12.0, 0.5)
     plain = bounded(item.bound.shifts, item.bound.mass)
     worse = ShiftBound(2 * item.bound.shifts, item.bound.mass)
-    monkeypatch.setattr(solve_module.ShiftRule, "_refined", lambda *_: worse)
+    monkeypatch.setattr(rule_module.ShiftRule, "_refined", lambda *_: worse)
     answer = RULES["transport"]().calibrate(item, LAWS[law](), budget)
     assert answer.unit == unit(plain, law, "transport", budget)
     assert answer.witness is not worse
 
 
 def test_very_many_points_are_not_refined(monkeypatch):
-    monkeypatch.setattr(solve_module, "EXACT_LIMIT", 5)
+    monkeypatch.setattr(rule_module, "EXACT_LIMIT", 5)
     first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
     item, budget = pair(first, second), Budget(12.0, 0.5)
     plain = bounded(item.bound.shifts, item.bound.mass)
@@ -247,9 +251,11 @@ def test_very_many_shifts(law, rule):
     scale = released(item, law, rule, budget)
     on_grid = exact.bound.on_grid(np.array([step_of(scale[0])]))
     assert chosen.holds(on_grid, LAWS[law](), budget, scale)
-    assert chosen.calibrate(item, LAWS[law](), budget).witness.grouped
+    witness = chosen.calibrate(item, LAWS[law](), budget).witness
+    assert len(witness.mass) <= n / 2 + 1
+    assert witness.grouped == LAWS[law]().convex
     need = chosen.unit_scale(exact.bound, LAWS[law](), budget, np.ones(1))
-    assert scale[0] == pytest.approx(need, rel=1e-5)
+    assert scale[0] == pytest.approx(need, rel=1e-5 if LAWS[law]().convex else 1e-4)
 
 
 @EVERY

@@ -122,6 +122,6 @@ def test_ends_out_of_reach_leave_it_to_the_atoms():
 def test_what_overflows_is_not_known():
     ends = Ends.of(CellMoments.of(random_parts(np.random.default_rng(1)), 64), 2.0)
     assert (ends.rest == 0).any()
-    (_, there), (_, back) = ends.missing(np.full(65, 800.0), 3.0, 0.0)
+    (_, there), (_, back) = ends.missing(np.full(65, 800.0), 1e-9, 3.0, 0.0)
     assert there == math.inf
     assert -1 < back < 0

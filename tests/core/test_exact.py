@@ -14,10 +14,10 @@ from skpuffer.core.calibration import (
     calibrate,
 )
 from skpuffer.core.laws import LAWS
-from skpuffer.core.mixtures import DivergenceBound
+from skpuffer.core.mixtures import MIXTURES, DivergenceBound
 from skpuffer.core.prior import Conditional
 
-EACH_LAW = pytest.mark.parametrize("law", LAWS)
+EACH_LAW = pytest.mark.parametrize("law", MIXTURES)
 
 
 def scale_of(item, law, budget, rule="exact"):
@@ -261,7 +261,7 @@ def test_fractional_weights():
     first = Conditional.from_rows([[0.0], [1.0], [2.0]], [1e-9, 0.2, 0.7])
     assert first.mass.dtype == object
     item = type(pair([0.0], [1.0]))(first, conditional([0.0, 1.0]), np.ones(1))
-    for law in LAWS:
+    for law in MIXTURES:
         scale = scale_of(item, law, Budget(2.0, 0.5))
         assert 0.4999 <= truth(law, item, scale, 2.0) <= 0.5
 

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import oracles
 import pytest
-from core_support import cost
+from core_support import EXACT_LAWS, SHIFT_RULES, cost
 from scipy.integrate import quad
 
 from skpuffer.core.grid import grid_step, scale_to_grid
@@ -21,6 +21,10 @@ def textbook(name, z, alpha):
     """D_alpha of a unit law at shift z, with 80 digits."""
     with mpmath.workdps(80):
         z, a = mpmath.mpf(z), mpmath.mpf(alpha)
+        if name == "exponential":
+            c = mpmath.sqrt(z)
+            ratio = mpmath.sinh(a * c) - mpmath.sinh((a - 1) * c)
+            return float(mpmath.log(ratio / mpmath.sinh(c)) / (a - 1))
         if name == "gaussian":
             return float(a * z * z / 2)
         phi = a / (2 * a - 1) * mpmath.exp((a - 1) * z)
@@ -37,12 +41,12 @@ def test_the_registry():
 
 @EACH
 def test_the_contract(name):
-    law = LAWS[name]
+    law = LAWS[name]()
     assert law.name == name
-    assert isinstance(law.homogeneity, int)
-    assert law.homogeneity >= 1
+    assert law.homogeneity > 0
     assert law.max_order > 1e6
     assert isinstance(law.convex, bool)
+    assert set(law.sources) <= set(SHIFT_RULES)
     for method in (m for m in dir(NoiseLaw) if not m.startswith("_")):
         assert hasattr(law, method)
     for member in ("shift_divergence", "wasserstein_exponent", "logpdf", "noise_std"):
@@ -53,15 +57,19 @@ def test_the_contract(name):
 def test_the_density_is_one_and_has_the_stated_spread(name):
     law = LAWS[name]()
     for scale in (0.3, 1.0, 7.0):
+        # In units that make a heavy tail exponential.
+        power = 1 / min(1, law.homogeneity)
 
-        def density(z, scale=scale):
-            return math.exp(law.logpdf(z, scale=scale))
+        def density(v, scale=scale, power=power):
+            z = scale * v**power
+            slope = power * scale * v ** (power - 1)
+            return math.exp(law.logpdf(z, scale=scale)) * slope
 
-        def second(z, density=density):
-            return z * z * density(z)
+        def second(v, density=density, scale=scale, power=power):
+            return (scale * v**power) ** 2 * density(v)
 
-        assert 2 * quad(density, 0, 60 * scale)[0] == pytest.approx(1, rel=1e-9)
-        variance = 2 * quad(second, 0, 60 * scale)[0]
+        assert 2 * quad(density, 0, 60)[0] == pytest.approx(1, rel=1e-9)
+        variance = 2 * quad(second, 0, 60)[0]
         assert math.sqrt(variance) == pytest.approx(law.noise_std(scale), rel=1e-8)
     assert law.noise_std([0.0, 2.0]).shape == (2,)
     assert law.noise_std([0.0, 2.0])[0] == 0
@@ -78,12 +86,18 @@ def test_the_density_has_the_stated_divergence(name, alpha):
 
     peak = (1 - alpha) * shift if name == "gaussian" else 0.0
     cuts = [peak, 0.0, shift]
-    value = quad(integrand, peak - 40 * scale, shift + 40 * scale, points=cuts)[0]
+    reach = (40 if law.convex else 3600) * scale
+    options = {"points": cuts, "limit": 500}
+    value = quad(integrand, peak - reach, shift + reach, **options)[0]
     found = law.shift_divergence([[shift]], alpha=alpha, scale=scale)[0]
-    assert math.log(value) / (alpha - 1) == pytest.approx(found, rel=1e-7)
+    divergence = math.log(value) / (alpha - 1)
+    if name in EXACT_LAWS:
+        assert divergence == pytest.approx(found, rel=1e-7)
+    else:
+        assert found / 50 < divergence < found
 
 
-@EACH
+@pytest.mark.parametrize("name", EXACT_LAWS)
 @pytest.mark.parametrize("alpha", [1.01, 2.0, 30.0])
 @pytest.mark.parametrize("ratio", [1e-3, 0.05, 0.4, 2.0, 11.0])
 def test_against_quadrature(name, alpha, ratio):
@@ -181,8 +195,9 @@ def test_a_release_lies_on_the_grid_and_has_the_spread(name):
     np.testing.assert_array_equal(released, again)
     index = released / grid_step(scale)
     np.testing.assert_array_equal(index, np.rint(index))
-    # Five standard errors of the spread; the kurtosis is at most 6.
-    error = 5 * math.sqrt(5 / 4 / len(values))
+    # Five standard errors of the spread.
+    kurtosis = 6 if law.convex else math.gamma(10) / math.gamma(6) ** 2
+    error = 5 * math.sqrt((kurtosis - 1) / 4 / len(values))
     assert (released - values).std() == pytest.approx(law.noise_std(scale), rel=error)
 
 

@@ -21,7 +21,7 @@ from skpuffer.core.mixtures._moments import CellMoments
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate
 from skpuffer.core.mixtures._recurrence import half_densities
 
-EACH_LAW = pytest.mark.parametrize("law", LAWS)
+EACH_LAW = pytest.mark.parametrize("law", MIXTURES)
 
 
 def mixtures(first, second, masses=(None, None)):
@@ -44,7 +44,7 @@ def truth(law, item, alpha, scale):
 
 
 def test_the_registry():
-    assert set(MIXTURES) == set(LAWS)
+    assert {"laplace", "gaussian"} <= set(MIXTURES) <= set(LAWS)
     assert all(cls.name == name for name, cls in MIXTURES.items())
 
 
@@ -85,7 +85,7 @@ def test_a_bound_wherever_accuracy_was_wanted(law, level):
 
 def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
     same = mixtures([0.0, 1.0], [0.0, 1.0])
-    for law in LAWS:
+    for law in MIXTURES:
         found = divergence_bound(MIXTURES[law](), same, alpha=2, scale=1.0, near=1.0)
         assert 0 <= found < 1e-11
         far = mixtures([0.0], [1e6])
@@ -128,7 +128,8 @@ def test_excess_by_multiprecision():
         for alpha in (1.001, 2.0, 7.5, 200.0):
             for log_p, log_q in (
                 (-1.0, -1.0 + 1e-7), (-1.0, -2.0), (-3.0, -1.0), (0.0, -40.0),
-                (-90.0, -1.0), (-1.0, -1.4),
+                (-90.0, -1.0), (-1.0, -1.4), (-1.0, -9.1), (-1.0, -8.8),
+                (-2.0, -27.0), (-2.0, -31.9), (-40.0, -11.0),
             ):  # fmt: skip
                 p, q = mpmath.exp(log_p), mpmath.exp(log_q)
                 expected = [
@@ -144,6 +145,15 @@ def test_excess_by_multiprecision():
                         assert got[0] == pytest.approx(
                             float(want), rel=1e-11, abs=slack
                         )
+
+
+@pytest.mark.parametrize("span", [2.0, 7.9, 8.1, 15.0, 20.0, 26.0, 28.1, 29.9, 45.0])
+def test_two_atoms_against_one_in_closed_form(span):
+    # ∫ (½n_0 + ½n_z)² / n_0 = (3 + φ(z)) / 4: a long way from one atom to the other.
+    expected = math.log(0.75 + math.exp(span) / 6 + math.exp(-2 * span) / 12)
+    found = bound("laplace", mixtures([0.0], [0.0, span]), 2.0, 1.0, expected)
+    assert expected <= found.upper * (1 + 1e-15) <= expected * (1 + 2e-5)
+    assert found.estimate == pytest.approx(expected, rel=1e-9)
 
 
 def test_round_off_covers_disturbed_densities():

@@ -15,6 +15,7 @@ from skpuffer.core.calibration._protocol import (
     CalibrationRule,
     Pair,
 )
+from skpuffer.core.calibration._shift_rule import ShiftRule
 from skpuffer.core.calibration._solve import CalibrationError, log_moment, solve_scale
 from skpuffer.core.calibration._transport import Transport
 from skpuffer.core.calibration._w_inf import WInf
@@ -36,6 +37,7 @@ __all__ = [
     "Exact",
     "MixtureWitness",
     "Pair",
+    "ShiftRule",
     "Transport",
     "WInf",
     "best_order",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from skpuffer.core.calibration._protocol import Budget
-from skpuffer.core.calibration._solve import MomentRule
+from skpuffer.core.calibration._shift_rule import MomentRule
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
 
 
 class AlphaWasserstein(MomentRule):
     """E exp(α d / b) ≤ e^{(α−1)ε}; Gaussian: E exp(α(α−1) d² / 2σ²) ≤ e^{(α−1)ε}.
+
+    Exponential noise of power p: the first with d^p / s^p for d / b (section III-A4).
 
     Kept as published. With α−1 in place of α in the Laplace exponent the condition
     still suffices, since log φ(d) ≤ (α−1) d / b, and needs exactly (α−1)/α times the

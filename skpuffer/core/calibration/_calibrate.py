@@ -21,6 +21,8 @@ from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
 
 _MAX_ROUNDS = 60
+# The grid's step grows with the scale: more noise than this does not help any more.
+_MOST_INFLATION = 2.0**20
 # Shifts of one pair that its divergence at other orders is bounded with.
 _PROFILE_CELLS = 2**8
 
@@ -79,7 +81,7 @@ def calibrate(
     answers = [rule.calibrate(pair, law, budget) for pair in pairs]
     units = np.array([answer.unit for answer in answers])
     worst = int(units.argmax())
-    unit = float(units[worst])
+    unit = need = float(units[worst])
     witnesses = [answer.witness for answer in answers]
     if unit == 0.0:
         return _answer(np.zeros_like(weights), worst, witnesses, law, rule, budget)
@@ -97,7 +99,13 @@ def calibrate(
             for item in witnesses
         )
         unit = max(unit * (1 + 2**-30), again)
-    raise CalibrationError("the condition could not be confirmed on the release grid")
+        if unit > _MOST_INFLATION * need:
+            break
+    raise CalibrationError(
+        "the condition could not be confirmed on the release grid, where a shift of one "
+        f"step costs nearly as much as epsilon={budget.epsilon:g} allows: raise epsilon, "
+        "or the power of the noise if it has one"
+    )
 
 
 def _answer(

@@ -55,8 +55,8 @@ def descend(
     Returns
     -------
     float or None
-        The scale, which `bound` certifies with a margin of twice `confirm`, so that it
-        certifies greater ones too; None where there is none below the ceiling.
+        The scale; None where there is none below the ceiling. If `certified`, `bound`
+        vouches for it with a margin of twice `confirm`, and so for greater ones.
     """
     known: dict[float, float] = {}
 

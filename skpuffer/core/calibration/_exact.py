@@ -111,7 +111,9 @@ class Exact:
     )
     one_column: ClassVar[bool] = True
 
-    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+    def theorem(
+        self, budget: Budget, *, several_columns: bool, law: NoiseLaw | None = None
+    ) -> str:
         """Name what the promise rests on."""
         return self.source
 
@@ -126,17 +128,17 @@ class Exact:
         Raises
         ------
         ValueError
-            There are several columns, or several copies under Laplace noise.
+            There are several columns, several copies under Laplace noise, or a law
+            whose mixtures have no certified divergence.
         """
-        _refuse_copies(law, budget)
+        _refuse(law, budget)
         if len(pair.weights) != 1:
             raise ValueError(
                 f"the exact rule is for one column, got {len(pair.weights)}: calibrate "
                 "each alone, or use the transport rule"
             )
         witness = MixtureWitness.of(pair)
-        if law.convex:
-            witness = replace(witness, bound=witness.bound.compressed())
+        witness = replace(witness, bound=witness.bound.compressed())
         unit = self._unit(witness, law, budget, pair.weights, certified=False)
         return Calibrated(unit, witness)
 
@@ -159,7 +161,7 @@ class Exact:
         *,
         certified: bool,
     ) -> float:
-        _refuse_copies(law, budget)
+        _refuse(law, budget)
         mixtures, epsilon = witness.mixtures, budget.epsilon
         if mixtures is None:
             return Transport().unit_scale(witness.bound, law, budget, weights)
@@ -196,7 +198,7 @@ class Exact:
         scale: FloatArray,
     ) -> bool:
         """Whether the divergence, or transport, vouches for the scale."""
-        _refuse_copies(law, budget)
+        _refuse(law, budget)
         if Transport().holds(witness.bound, law, budget, scale):
             return True
         mixtures = witness.mixtures
@@ -217,12 +219,17 @@ class Exact:
     ) -> float:
         """Bound the divergence of a release: of the mixtures, or by transport.
 
-        Transport alone speaks for several copies under Laplace noise.
+        Transport alone speaks for several copies under Laplace noise, and for laws
+        whose mixtures have no certified divergence.
         """
         upper = Transport().divergence(witness.bound, law, budget, scale)
         single = budget.n_releases == 1 or law.name == "gaussian"
         if witness.mixtures is None or not (single or scale[0] == 0):
             return upper
+        if law.name not in MIXTURES:
+            # Without noise the law does not matter.
+            atoms = witness.mixtures.divergence(budget.alpha)
+            return upper if scale[0] > 0 else min(atoms, upper)
         if witness.rough and scale[0] > 0 and budget.epsilon > _USELESS:
             return upper
         found = divergence_bound(
@@ -252,7 +259,12 @@ def _bound(
     )
 
 
-def _refuse_copies(law: NoiseLaw, budget: Budget) -> None:
+def _refuse(law: NoiseLaw, budget: Budget) -> None:
+    if law.name not in MIXTURES:
+        raise ValueError(
+            f"the exact rule has no certified divergence for mixtures of {law.name} "
+            "noise: use the transport rule, or Laplace or Gaussian noise"
+        )
     if budget.n_releases > 1 and law.name != "gaussian":
         raise ValueError(
             f"the exact rule does not cover n_releases={budget.n_releases} copies under "

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from skpuffer.core.coupling import Coupling, ShiftBound, couple
+from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Conditional, FloatArray
 
@@ -89,6 +89,12 @@ class Pair:
         """The shifts of `coupling`."""
         return self.coupling.shift_bound()
 
+    @cached_property
+    def bound_in_place(self) -> ShiftBound:
+        """The shifts of a coupling that leaves common mass where it is."""
+        units = np.where(self.weights > 0, self.weights, np.inf)
+        return couple_in_place(self.first, self.second, units).shift_bound()
+
 
 @dataclass(frozen=True, eq=False)
 class BoundedPair:
@@ -112,7 +118,7 @@ class Calibrated(NamedTuple):
     unit : float
         The factor of the column weights; zero where no noise is needed.
     witness : Witness
-        What the condition holds on at that factor.
+        What `holds` is asked about at that factor.
     """
 
     unit: float
@@ -133,20 +139,25 @@ class CalibrationRule(Protocol):
     name: ClassVar[str]
     one_column: ClassVar[bool]
 
-    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
-        """Name the theorem that the promise rests on."""
+    def theorem(
+        self, budget: Budget, *, several_columns: bool, law: NoiseLaw | None = None
+    ) -> str:
+        """Name the theorem that the promise rests on, for a law if it has its own."""
         ...
 
     def calibrate(
         self, pair: Pair | BoundedPair, law: NoiseLaw, budget: Budget
     ) -> Calibrated:
-        """Find the smallest factor of ``pair.weights``, ending on the private side."""
+        """Find the smallest factor of ``pair.weights``.
+
+        An estimate is allowed: whoever asks confirms it by `holds`. Zero is proven.
+        """
         ...
 
     def unit_scale(
         self, witness: Any, law: NoiseLaw, budget: Budget, weights: FloatArray
     ) -> float:
-        """Find the same for one witness."""
+        """Find the same for one witness, ending on the private side."""
         ...
 
     def holds(

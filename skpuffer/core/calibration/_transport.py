@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from skpuffer.core.calibration._protocol import Budget
-from skpuffer.core.calibration._solve import MomentRule
+from skpuffer.core.calibration._shift_rule import MomentRule
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
 
@@ -18,14 +18,17 @@ class Transport(MomentRule):
     inequality ∫ F of the mixtures is at most the expectation of ∫ F of the noises.
     It holds for every noise, dimension and coupling, in both directions at once, and
     never needs more noise than `w_inf` or `alpha_wasserstein` on the same coupling.
+    Where a law has no more than an upper bound on D_α of a shift, that takes its place.
     """
 
     name: ClassVar[str] = "transport"
     source: ClassVar[str] = "joint convexity of the Rényi integrand over a coupling"
 
-    def theorem(self, budget: Budget, *, several_columns: bool) -> str:
+    def theorem(
+        self, budget: Budget, *, several_columns: bool, law: NoiseLaw | None = None
+    ) -> str:
         """Name the theorem, which is the same for every dimension and order."""
-        return self.source
+        return self.source if law is None else law.sources.get(self.name, self.source)
 
     def moment_exponents(
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from skpuffer.core.calibration._protocol import Budget
-from skpuffer.core.calibration._solve import ShiftRule, divergences
+from skpuffer.core.calibration._shift_rule import ShiftRule, divergences
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
@@ -21,6 +21,10 @@ class WInf(ShiftRule):
     source: ClassVar[str] = (
         "Song, Wang and Chaudhuri 2017; Pierquin et al. 2024, Corollary 3.1"
     )
+
+    def looks_at_largest(self, budget: Budget) -> bool:
+        """Return True: at every order."""
+        return True
 
     def exponents(
         self, shifts: FloatArray, law: NoiseLaw, budget: Budget, scale: FloatArray

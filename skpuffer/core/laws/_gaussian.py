@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -18,14 +19,15 @@ class Gaussian:
     """The Gaussian law with scale σ; refuses α = ∞, where it promises nothing."""
 
     name: ClassVar[str] = "gaussian"
-    homogeneity: ClassVar[int] = 2
+    homogeneity: ClassVar[float] = 2
     max_order: ClassVar[float] = sys.float_info.max
     convex: ClassVar[bool] = True
+    sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
     ) -> FloatArray:
-        """α Σ shift² / 2σ² [Mironov 2017, Proposition 7].
+        """α Σ shift² / 2σ² [Mironov 2017, Proposition 7]; at α = ∞ infinite or 0.
 
         Examples
         --------
@@ -34,6 +36,8 @@ class Gaussian:
         """
         with np.errstate(over="ignore"):
             squares = np.square(standardised(shifts, scale)).sum(axis=1)
+            if math.isinf(alpha):
+                return np.where(squares > 0, math.inf, 0.0)
             return np.asarray(alpha / 2 * squares)
 
     def wasserstein_exponent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +22,10 @@ class Laplace:
     """The Laplace law with scale b (variance 2b²)."""
 
     name: ClassVar[str] = "laplace"
-    homogeneity: ClassVar[int] = 1
+    homogeneity: ClassVar[float] = 1
     max_order: ClassVar[float] = math.inf
     convex: ClassVar[bool] = True
+    sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike

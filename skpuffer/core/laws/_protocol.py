@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -18,19 +19,31 @@ class NoiseLaw(Protocol):
     ----------
     name : str
         The key in `LAWS`.
-    homogeneity : int
-        `wasserstein_exponent` is proportional to ``scale ** -homogeneity``.
     max_order : float
         The largest Rényi order with a finite divergence between shifts.
-    convex : bool
-        Whether the exponential of every exponent here is convex in one shift, so
-        that `ShiftBound.compressed` applies.
     """
 
     name: ClassVar[str]
-    homogeneity: ClassVar[int]
     max_order: ClassVar[float]
-    convex: ClassVar[bool]
+
+    @property
+    def homogeneity(self) -> float:
+        """`wasserstein_exponent` is proportional to ``scale ** -homogeneity``."""
+        ...
+
+    @property
+    def convex(self) -> bool:
+        """Whether the exponential of every exponent is convex in one shift.
+
+        Where it is concave near zero, no mean of shifts bounds it, and the monotone
+        coupling may not be the best one.
+        """
+        ...
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """What rules rest on for this law, by name, where not on their own source."""
+        ...
 
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
@@ -50,7 +63,8 @@ class NoiseLaw(Protocol):
         Returns
         -------
         ndarray of shape (m,)
-            In nats, exact up to round-off, summed over the columns.
+            In nats, summed over the columns: exact up to round-off, or an upper bound
+            where the law says so.
         """
         ...
 

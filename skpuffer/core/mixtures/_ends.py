@@ -35,6 +35,8 @@ class Ends(NamedTuple):
     masses : tuple of two ndarrays of shape (cells + 1,)
     rest : ndarray of shape (2, cells)
         What they lack within the cells, as probabilities, from above.
+    least : ndarray of shape (2, cells)
+        The same from below.
     half : float
         Half the width of a cell, in scales.
     error : float
@@ -44,6 +46,7 @@ class Ends(NamedTuple):
     places: FloatArray
     masses: tuple[FloatArray, FloatArray]
     rest: FloatArray
+    least: FloatArray
     half: float
     error: float
 
@@ -67,6 +70,8 @@ class Ends(NamedTuple):
         # cosh h − 1, and a little for the round-off of the moments.
         most = 2 * math.sinh(half / 2) ** 2 * (1 + 1e-8)
         rest: FloatArray = (mass * most - second / 2) / math.cosh(half)
+        # What was dropped, and what was added for round-off.
+        least = np.maximum(rest - mass * (half**4 / 12 + 2e-8 * half**2), 0.0)
         # Round-off around zero.
         rest, laid = np.maximum(rest, 0.0), np.maximum(laid, 0.0)
         # Round-off of sums, and of places.
@@ -75,12 +80,13 @@ class Ends(NamedTuple):
             moments.width * np.arange(cells + 1),
             (laid[0], laid[1]),
             rest,
+            least,
             half,
             error,
         )
 
     def missing(
-        self, log_ratio: FloatArray, alpha: float, shift: float
+        self, log_ratio: FloatArray, error: float, alpha: float, shift: float
     ) -> list[tuple[float, float]]:
         """Bound what the rest adds to the sums of G, from below and above.
 
@@ -88,6 +94,8 @@ class Ends(NamedTuple):
         ----------
         log_ratio : ndarray of shape (cells + 1,)
             log p/q at the ends.
+        error : float
+            Relative error of p and of q there.
         alpha, shift : float
             The sums are lowered by e^shift.
 
@@ -96,35 +104,44 @@ class Ends(NamedTuple):
         list of two tuples
             For each direction.
         """
-        slack = math.log1p(self.half * math.exp(3 * self.half))
+        slack = math.log1p(self.half * math.exp(3 * self.half)) + 2 * error
         bounds = []
         for side in (0, 1):
             there = log_ratio if side == 0 else -log_ratio
-            least = np.minimum(there[1:], there[:-1])
-            most = np.maximum(there[1:], there[:-1])
-            own, other = self.rest[side], self.rest[1 - side]
+            low = np.minimum(there[1:], there[:-1])
+            high = np.maximum(there[1:], there[:-1])
+            small = self.least[side], self.least[1 - side]
+            large = self.rest[side], self.rest[1 - side]
+            below = _gradient(low - 2 * error, high + 2 * error, alpha, shift)
+            above = _gradient(high + slack, low - slack, alpha, shift)
             bounds.append(
-                (
-                    _gradient(least, most, own, other, alpha, shift),
-                    _gradient(most + slack, least - slack, own, other, alpha, shift),
-                )
+                (_weighed(below, large, small), _weighed(above, small, large))
             )
         return bounds
 
 
 def _gradient(
-    first: FloatArray,
-    second: FloatArray,
-    own: FloatArray,
-    other: FloatArray,
-    alpha: float,
-    shift: float,
-) -> float:
-    """Sum α (r^{α−1} − 1) g + (α−1) (1 − r^α) k, for log r of either term."""
+    first: FloatArray, second: FloatArray, alpha: float, shift: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return α (r^{α−1} − 1) and (α−1) (1 − r^α), for log r of either."""
     one = math.exp(-shift)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         rising = np.exp((alpha - 1) * first - shift) - one
         falling = one - np.exp(alpha * second - shift)
-        total = float((alpha * rising * own + (alpha - 1) * falling * other).sum())
+    return alpha * rising, (alpha - 1) * falling
+
+
+def _weighed(
+    factors: tuple[FloatArray, FloatArray],
+    where_negative: tuple[FloatArray, FloatArray],
+    where_positive: tuple[FloatArray, FloatArray],
+) -> float:
+    """Sum the factors times masses, which depend on the factors' signs."""
+    total = 0.0
+    with np.errstate(invalid="ignore"):
+        for factor, less, more in zip(
+            factors, where_negative, where_positive, strict=True
+        ):
+            total += float((factor * np.where(factor > 0, more, less)).sum())
     # Infinite times nothing: not known.
     return math.inf if math.isnan(total) else total

@@ -42,7 +42,7 @@ def divergence_bound(
     """
     if scale == 0:
         return pair.divergence(alpha)
-    upper, level = math.inf, near
+    upper, level = math.inf, max(near, _NOTHING)
     for _ in range(_LEVELS):
         found = mixtures.bound(
             pair, alpha=alpha, scale=scale, epsilon=level, tolerance=tolerance

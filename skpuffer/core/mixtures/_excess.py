@@ -13,8 +13,9 @@ import numpy as np
 
 from skpuffer.core.prior import FloatArray
 
-# Beyond this exponent of p/q nothing cancels any more.
-_LARGE = 30.0
+# Beyond this exponent of p/q nothing cancels any more, and up to it 1 − e^−x may be
+# had from e^x − 1: its error grows like e^x.
+_LARGE = 8.0
 # A target e^L beyond e^this is divided out, so that its neighbourhood stays finite.
 _HEADROOM = 300.0
 

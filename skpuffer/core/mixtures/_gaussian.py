@@ -75,7 +75,7 @@ class GaussianMixtures:
         allowed = tolerance * target * math.exp(target - shift)
         condensed = _condense(pair, scale)
         atoms = _atoms(pair, scale, centre, condensed)
-        order = next(n for n, least in _ORDERS if tolerance * target > least * alpha)
+        order = next(n for n, least in _ORDERS if tolerance * target >= least * alpha)
         found = _panels(atoms, low, high, alpha, shift, allowed, order)
         if found is None:
             return _NOWHERE
@@ -120,12 +120,12 @@ def _round_off(
 ) -> float:
     """Bound the relative error of all densities at the nodes."""
     places, middle = atoms.places, panels.middle
-    if not len(middle):
-        return 0.0
-    beyond = max(places[0] - middle[0], middle[-1] - places[-1], 0.0)
+    beyond = 0.0
+    if len(middle):
+        beyond = max(places[0] - middle[0], middle[-1] - places[-1], 0.0)
     span = float(places[-1] - places[0])
     error = (len(places) + 4000 + 2 * span * (40 + float(beyond))) * _ULP
-    if not condensed:
+    if not (condensed and len(middle)):
         return error
     parts = pair.first, pair.second
     # How far from a node the atoms are that a mixture's density there consists of: of

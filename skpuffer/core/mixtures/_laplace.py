@@ -131,7 +131,7 @@ def _integrated(
     allowed = tolerance * target * math.exp(target - shift)
     missing = [(0.0, 0.0)] * 2
     if ends is not None:
-        missing = ends.missing(log_p - log_q, alpha, shift)
+        missing = ends.missing(log_p - log_q, error, alpha, shift)
         if not max(above - below for below, above in missing) <= allowed:
             return None
     log_p = log_p - (math.log(2) + shift)

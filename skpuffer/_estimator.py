@@ -1,0 +1,300 @@
+"""What every release shares: an atomic fit, fresh bits, names, and what is known of it.
+
+A subclass declares parameters and says how rows are read and released.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer._fit import fit_scales
+from skpuffer._parameters import Settings
+from skpuffer._report import ReleaseReport
+from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
+from skpuffer._validation import Sample
+from skpuffer.core.grid import check_grid_range, grid_step
+from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
+from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
+
+# Rows that a thread releases at a time, each chunk with its own stream of bits.
+_CHUNK = 2**18
+_COUNTING = Lock()
+
+# Writes the release of some values of one column.
+ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
+
+
+class Release(TransformerMixin, BaseEstimator):
+    """A transformer that calibrates a release in fit and draws it in transform."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        secret: Any = None,
+        prior: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Calibrate the noise to the secret's conditional distributions.
+
+        Nothing random happens here. A fit that fails leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, d)
+            The columns to release, and the secret and prior columns where the
+            constructor names them.
+        y : array-like of shape (n,), optional
+            The secret if ``secret_from_y=True``; otherwise ignored: in a pipeline it
+            is the target.
+        secret : array-like of shape (n,) or (n, m), or frame, optional
+            The secret of each row, where it is no column of X. Rows are matched by
+            position, as for y; an index is not looked at.
+        prior : array-like of shape (n,) or (n, m), or frame, optional
+            The prior that each row belongs to, where it is no column of X.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative; a weight of two is a row that stands there twice.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            A parameter is out of range, or the secret is given twice or not at all.
+        ValueError
+            A column to release is of another kind or has missing or infinite values, a
+            secret is missing, or lengths differ.
+        CalibrationError, TransportPlanError
+            No scale could be confirmed to satisfy the condition.
+        """
+        before = dict(vars(self))
+        try:
+            for name in [name for name in before if name.endswith("_")]:
+                delattr(self, name)
+            self._fit(X, y, secret, prior, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _prepare(
+        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+    ) -> tuple[Settings, Sample]:
+        """Check the parameters and read the data."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, secret: Any, prior: Any, weight: Any) -> None:
+        settings, sample = self._prepare(X, y, secret, prior, weight)
+        fitted = fit_scales(
+            sample,
+            settings,
+            scope=self.scope,
+            prior_model=self.prior_model,
+            column_weights=self.column_weights,
+        )
+        numeric = sample.is_number
+        refuse_off_grid(sample.values, np.where(numeric, fitted.scale, 0), sample.names)
+        guarantee = make_guarantee(
+            sample,
+            settings,
+            fitted,
+            scope=self.scope,
+            prior_model=self.prior_model,
+            seeded=self.random_state is not None,
+        )
+        self.scale_ = fitted.scale
+        if numeric.any():
+            self.noise_std_ = np.where(numeric, fitted.noise, np.nan)
+        self.alpha_ = fitted.budget.alpha
+        self.epsilon_ = fitted.budget.epsilon
+        self.guarantee_ = guarantee
+        self.profile_ = fitted.profile
+        self.report_ = ReleaseReport(
+            columns=guarantee.columns,
+            scale=guarantee.scale,
+            noise_std=tuple(fitted.noise.tolist()),
+            column_std=tuple(fitted.spread.tolist()),
+            worst_pair=fitted.worst_pair,
+            guarantee=guarantee,
+        )
+        self._dropped = sample.dropped
+        self._ranges = sample.ranges
+        self._unchanged = fitted.unchanged
+        self._keep(sample)
+        # A holder, so that transform can count without changing an attribute.
+        self._calls = {"made": 0}
+        if self.verbose:
+            print(self.report_)
+        warn_about(
+            fitted,
+            self.report_,
+            min_group_size=self.min_group_size,
+            prior_model=self.prior_model,
+        )
+
+    @property
+    def _fitted_law(self) -> NoiseLaw:
+        """The law that fit calibrated: its parameters may have been set anew since."""
+        guarantee = self.guarantee_
+        power = {} if guarantee.power is None else {"power": guarantee.power}
+        return LAWS[guarantee.law](**power)
+
+    def _keep(self, sample: Sample) -> None:
+        """Keep what else transform needs: nothing of the rows."""
+
+    def _warn_of_release(self, seed: int | None) -> None:
+        # Past scikit-learn's wrapper of transform, at the caller.
+        if seed is not None:
+            warnings.warn(
+                f"random_state={seed} makes this noise repeatable: whoever "
+                "knows or guesses the seed can subtract it, and copies of this "
+                "estimator (workers, branches, pickles) repeat it. Leave it at None "
+                "for data that matter",
+                ReproducibleNoiseWarning,
+                stacklevel=4,
+            )
+        if self._unchanged:
+            warnings.warn(
+                zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=4
+            )
+
+    def _release(
+        self, values: np.ndarray, noises: Sequence[ColumnNoise], seed: int | None
+    ) -> np.ndarray:
+        """Release each column, chunk by chunk, on `n_jobs` threads."""
+        with _COUNTING:
+            # Threads that transform at the same time get numbers of their own.
+            call = self._calls["made"] = self._calls["made"] + 1
+        released = np.empty_like(values, order="F")
+        tasks = [
+            (column, start)
+            for column in range(values.shape[1])
+            for start in range(0, len(values), _CHUNK)
+        ]
+        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(noises[column])(
+                values[start : start + _CHUNK, column],
+                released[start : start + _CHUNK, column],
+                _bits(seed, call, column, start // _CHUNK),
+            )
+            for column, start in tasks
+        )
+        return released
+
+    def privacy_profile(self, alphas: Any) -> np.ndarray:
+        """Bound what the fitted scale reveals at other Rényi orders.
+
+        For the prior, the pairs and the number of releases that `guarantee_` names;
+        with ``scope="column"`` the largest over the columns, each released alone.
+        `profile_` turns the whole profile into (ε′, δ), which is tighter than
+        converting the one order of the guarantee.
+
+        Parameters
+        ----------
+        alphas : array-like
+            Orders in (1, ∞].
+
+        Returns
+        -------
+        ndarray
+            Upper bounds on the divergence in both directions, nats, of the shape of
+            `alphas`: what transport (or ``calibration="exact"`` its quadrature) proves
+            at a grid of orders, rounded up to ten bits, and chords between them;
+            infinite where nothing is known.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            An order is not above 1.
+        """
+        check_is_fitted(self)
+        return self.profile_.divergence(alphas)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the released columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input, with or without the secret and prior columns.
+
+        Returns
+        -------
+        ndarray of str objects, shape (k,)
+
+        Raises
+        ------
+        ValueError
+            The names do not fit those seen in fit.
+        """
+        check_is_fitted(self)
+        names = list(self.guarantee_.columns)
+        if input_features is not None:
+            given = self._dropped.remove_names([str(name) for name in input_features])
+            known = getattr(self, "feature_names_in_", None)
+            if len(given) != len(names):
+                raise ValueError(
+                    f"input_features should have length equal to number of features "
+                    f"({len(names)}), got {len(given)}"
+                )
+            if known is not None and given != names:
+                raise ValueError(
+                    f"input_features is not equal to feature_names_in_: {given!r} "
+                    f"against {names!r}"
+                )
+            names = given
+        return np.asarray(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = bool(self.secret_from_y)
+        return tags
+
+
+def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:
+    """Return a source of bits that no other call, column or chunk shares."""
+    if seed is None:
+        return SystemBits()
+    # One number for the three, each below 2^32.
+    return SeededBits(seed, (call << 64) + (column << 32) + chunk)
+
+
+def additive(law: Any, scale: float) -> ColumnNoise:
+    """Return what adds the noise of a law to a column of numbers."""
+
+    def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:
+        if scale:
+            law.perturb(values, scale=scale, bits=bits, out=out)
+        else:
+            out[:] = values
+
+    return release
+
+
+def refuse_off_grid(
+    values: np.ndarray, scale: np.ndarray, names: Sequence[str]
+) -> None:
+    """Refuse values too large for the grid, before any noise is drawn."""
+    for column, name in enumerate(names):
+        if scale[column]:
+            try:
+                check_grid_range(values[:, column], grid_step(float(scale[column])))
+            except ValueError as error:
+                raise ValueError(f"column {name!r}: {error}") from None

@@ -1,0 +1,266 @@
+"""Columns of numbers and of categories, read as values and positions in their sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from skpuffer._parameters import column_position
+from skpuffer._text import listed
+from skpuffer._validation._categories import (
+    CategorySet,
+    CodedColumn,
+    declare_sets,
+    unknown_code,
+)
+from skpuffer._validation._frames import Dropped, column_names, is_frame
+from skpuffer._validation._groups import factorise
+from skpuffer._validation._values import (
+    check_weights,
+    refuse_non_finite,
+    refuse_non_numeric,
+    refuse_text,
+)
+from skpuffer.exceptions import ParameterError
+
+_SHOWN = 5
+
+
+def read_mixed(
+    estimator: BaseEstimator,
+    X: Any,
+    dropped: Dropped,
+    sets: tuple[CategorySet | None, ...] | None = None,
+    weight: Any = None,
+) -> tuple[np.ndarray, list[str], tuple[CategorySet | None, ...]]:
+    """Read the columns to release.
+
+    Parameters
+    ----------
+    estimator : Release
+        Its parameters declare the categories; its feature names are set in fit and
+        checked against in transform.
+    X : frame or array-like
+        Without secret and prior columns.
+    dropped : Dropped
+    sets : tuple of CategorySet or None, optional
+        What fit declared; this is fit without it.
+    weight : array-like of shape (n,), optional
+        Sample weights, not yet checked; a row of weight zero is not there, and names
+        no category.
+
+    Returns
+    -------
+    values : ndarray of shape (n, k)
+        Numbers, and the positions of labels in their set; −1 for a label outside it
+        that is to be replaced by a uniform draw.
+    names : list of str
+    sets : tuple of CategorySet or None
+
+    Raises
+    ------
+    ParameterError, ValueError
+        A column is missing values, of another kind, or has labels outside its set.
+    """
+    reset = sets is None
+    X = _table(estimator, X, reset=reset)
+    width = X.shape[1]
+    names = dropped.names_without(X, width)
+    chosen = _categorical(estimator, X, names) if sets is None else _known(sets)
+    weight = check_weights(weight, len(X))
+    absent = np.zeros(len(X), dtype=bool) if weight is None else weight == 0
+    places = np.flatnonzero(chosen).tolist()
+    coded = [_coded(X, place, names[place], absent) for place in places]
+    if sets is None:
+        declared = iter(declare_sets(estimator, coded))
+        sets = tuple(next(declared) if one else None for one in chosen)
+        _check_unknown(estimator, sets)
+    values = np.empty((len(X), width), order="F")
+    numeric = np.flatnonzero(~np.asarray(chosen))
+    if len(numeric):
+        values[:, numeric] = _numbers(X, numeric, names)
+    for column, place in zip(coded, places, strict=True):
+        values[:, place] = _in_set(estimator, column, sets[place], reset=reset)
+    return values, names, sets
+
+
+def _known(sets: Sequence[CategorySet | None]) -> list[bool]:
+    return [one is not None for one in sets]
+
+
+def _table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Return a frame as it is, anything else as a 2-D array, with names checked."""
+    least = 2 if reset else 1
+    if is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        # scikit-learn has the words for frames that are too small.
+        check_array(np.zeros(X.shape), ensure_min_samples=least)
+        return X
+    if not hasattr(X, "dtype"):
+        # Text beside numbers must not turn them into text.
+        array = np.asarray(X)
+        X = np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+    if X.dtype.kind in "fc":
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+        )
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=None,
+        ensure_all_finite=False,
+        ensure_min_samples=least,
+    )
+
+
+def _categorical(estimator: BaseEstimator, X: Any, names: list[str]) -> list[bool]:
+    """Return which columns hold categories."""
+    given = getattr(estimator, "categorical", None)
+    if given is None:
+        return [True] * len(names)
+    if isinstance(given, str) and given == "auto":
+        if is_frame(X):
+            frame = nw.from_native(X, eager_only=True)
+            return [_labelled(frame[:, place]) for place in range(len(names))]
+        if X.dtype == object:
+            return [_holds_labels(column) for column in X.T]
+        return [X.dtype.kind not in "fiu"] * len(names)
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise ParameterError(
+            f"categorical={given!r} must be 'auto' or a list of columns"
+        )
+    places = {column_position(name, names, "categorical") for name in given}
+    return [place in places for place in range(len(names))]
+
+
+def _labelled(column: Any) -> bool:
+    if column.dtype == nw.Object:
+        return _holds_labels(column.to_numpy())
+    return column.dtype in (nw.Categorical, nw.Enum, nw.String, nw.Boolean)
+
+
+def _holds_labels(column: np.ndarray) -> bool:
+    numbers = (int, float, np.number)
+    return not all(
+        value is None
+        or value is pd.NA
+        or (isinstance(value, numbers) and not isinstance(value, (bool, np.bool_)))
+        for value in column
+    )
+
+
+def _coded(X: Any, place: int, name: str, absent: np.ndarray) -> CodedColumn:
+    """Tell the rows of a column apart by their labels; absent ones have any label."""
+    declared = None
+    if isinstance(X, pd.DataFrame):
+        column = X.iloc[:, place]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            declared = column.dtype.categories.tolist()
+    elif is_frame(X):
+        series = nw.from_native(X, eager_only=True)[X.columns[place]]
+        column = series.to_numpy()
+        if series.dtype == nw.Enum:
+            # Older narwhals do not keep them in the type.
+            known = getattr(series.dtype, "categories", None)
+            declared = list(known or series.cat.get_categories())
+    else:
+        column = X[:, place]
+    try:
+        codes, labels, spelt = factorise(column)
+    except TypeError as error:
+        raise ParameterError(
+            f"column {name!r} must hold one category a row, such as a text or a "
+            f"number: {error}"
+        ) from None
+    missing = int((codes < 0).sum())
+    if missing:
+        written = f", as the text {', '.join(map(repr, spelt))}," if spelt else " (NaN)"
+        raise ValueError(
+            f"column {name!r} is missing{written} in {missing} of {len(codes)} rows: "
+            "drop these rows, or give them a category of their own before the release"
+        )
+    infinite = [label for label in labels if label in (math.inf, -math.inf)]
+    if infinite:
+        raise ValueError(
+            f"column {name!r} is infinite (inf) in some rows, which is no category: "
+            "drop these rows, or give them a category of their own before the release"
+        )
+    if absent.any():
+        seen, present = np.unique(codes[~absent], return_inverse=True)
+        codes = np.zeros_like(codes)
+        codes[~absent] = present
+        labels = [labels[code] for code in seen.tolist()]
+    return CodedColumn(name, codes, labels, declared)
+
+
+def _in_set(
+    estimator: BaseEstimator, column: CodedColumn, one: CategorySet, *, reset: bool
+) -> np.ndarray:
+    """Return positions in the declared set."""
+    codes = one.recoded(column.codes, column.labels)
+    outside = codes < 0
+    if outside.any():
+        code = unknown_code(estimator, one, column.name)
+        if code is None or (code < 0 and reset):
+            strange = [
+                repr(label) for label in column.labels if label not in one.labels
+            ]
+            raise ValueError(
+                f"column {column.name!r} has labels outside its categories in "
+                f"{int(outside.sum())} of {len(codes)} rows ({listed(strange[:_SHOWN])}"
+                f"{', …' if len(strange) > _SHOWN else ''}): declare them in "
+                "categories, or name a category to stand for them (unknown=...)"
+            )
+        codes[outside] = code
+    return codes
+
+
+def _check_unknown(
+    estimator: BaseEstimator, sets: Sequence[CategorySet | None]
+) -> None:
+    """Refuse a policy for unknown labels that is no category of any column."""
+    given = estimator.unknown
+    policies = list(given.values()) if isinstance(given, dict) else [given]
+    for policy in policies:
+        if isinstance(policy, str) and policy in ("error", "uniform"):
+            continue
+        known = any(one is not None and policy in one.labels for one in sets)
+        if not known:
+            raise ParameterError(
+                f"unknown={policy!r} must be 'error', 'uniform', or a category to "
+                "stand for labels outside the declared set"
+            )
+
+
+def _numbers(X: Any, places: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return the numeric columns as float64, all finite."""
+    if is_frame(X):
+        part = (
+            X.iloc[:, places]
+            if isinstance(X, pd.DataFrame)
+            else nw.from_native(X, eager_only=True)[
+                [column_names(X)[place] for place in places]
+            ].to_native()
+        )
+        refuse_non_numeric(part)
+    else:
+        part = X[:, places]
+        refuse_text(part)
+    values = check_array(
+        part, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="X"
+    )
+    refuse_non_finite(values, [names[place] for place in places])
+    return values

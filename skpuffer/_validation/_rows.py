@@ -1,0 +1,87 @@
+"""The rows that transform is given: those columns that fit saw, within their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skpuffer._validation._categories import CategorySet
+from skpuffer._validation._frames import Dropped, default_names, is_frame
+from skpuffer._validation._mixed import read_mixed
+from skpuffer._validation._values import numeric_matrix, readable, refuse_non_finite
+
+
+def read_rows(
+    estimator: BaseEstimator, X: Any, dropped: Dropped, names: Sequence[str]
+) -> tuple[Any, np.ndarray]:
+    """Return X without secret and prior columns, and its validated values."""
+    remaining = dropped.remove_from(readable(X))
+    values = numeric_matrix(estimator, remaining, reset=False)
+    refuse_other_names(estimator, remaining, dropped, names)
+    refuse_non_finite(values, names)
+    return remaining, values
+
+
+def read_mixed_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    dropped: Dropped,
+    names: Sequence[str],
+    sets: Sequence[CategorySet | None],
+) -> tuple[Any, np.ndarray]:
+    """Return X without secret and prior columns, and its values and codes."""
+    remaining = dropped.remove_from(readable(X))
+    refuse_other_names(estimator, remaining, dropped, names)
+    values, _, _ = read_mixed(estimator, remaining, dropped, tuple(sets))
+    return remaining, values
+
+
+def refuse_other_names(
+    estimator: BaseEstimator, X: Any, dropped: Dropped, names: Sequence[str]
+) -> None:
+    """Refuse a frame whose columns have other names than in fit.
+
+    scikit-learn compares names of text alone.
+
+    Raises
+    ------
+    ValueError
+        Says what they are and were.
+    """
+    if hasattr(estimator, "feature_names_in_") or not is_frame(X):
+        return
+    found = dropped.names_without(X, len(names))
+    if found != list(names) and list(names) != default_names(dropped, len(names)):
+        raise ValueError(
+            f"the columns are {', '.join(found)}, and were {', '.join(names)} in "
+            "fit: give the same in the same order"
+        )
+
+
+def within_bounds(
+    values: np.ndarray, ranges: np.ndarray, names: Sequence[str], *, refuse: bool
+) -> np.ndarray:
+    """Clip values to the declared ranges, or refuse those outside.
+
+    Raises
+    ------
+    ValueError
+        A value lies outside and `refuse` is set.
+    """
+    low, high = ranges[:, 0], ranges[:, 1]
+    if not np.isfinite(ranges).any():
+        return values
+    outside = ((values < low) | (values > high)).sum(axis=0)
+    if not outside.any():
+        return values
+    if refuse:
+        column = int(np.flatnonzero(outside)[0])
+        raise ValueError(
+            f"column {names[column]!r} has {outside[column]} values outside its bounds "
+            f"[{low[column]:g}, {high[column]:g}]: widen bounds, or set "
+            "out_of_bounds='clip'"
+        )
+    return np.clip(values, low, high)

@@ -1,0 +1,193 @@
+"""Couplings of very many rows: solved on few cells, spread out, improved in parts.
+
+Contract: exact integer marginals, as everywhere; any coupling is sound, a poor one only
+costs noise. Results repeat: directions of sweeps have a fixed seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpuffer.core.plans import Plan, emd_plan, monotone_plan
+from skpuffer.core.prior import FloatArray, IntArray
+
+Indices = NDArray[np.intp]
+# Costs of all pairs of some rows of each side.
+Costs = Callable[[Indices, Indices], FloatArray]
+
+# Cells a side: their problem is solved to optimality.
+CELLS = 1200
+_BINS = (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2)
+# Pairs re-solved together, and how many such parts in all.
+_CHUNK, _MOST_PARTS = 300, 600
+_SEED = 20_261_130
+
+
+def cells_of(
+    rows_a: FloatArray, rows_b: FloatArray, is_number: NDArray[np.bool_]
+) -> tuple[Indices, Indices] | None:
+    """Put rows in the same cells on both sides, by quantiles of their numbers.
+
+    Returns
+    -------
+    tuple of two ndarrays of shape (n,) and (m,), or None
+        The cell of each row; none where the categories alone make too many cells.
+    """
+    rows = np.vstack([rows_a, rows_b])
+    for bins in _BINS:
+        coded = rows.copy()
+        for column in np.flatnonzero(is_number):
+            values = rows[:, column]
+            levels = np.unique(
+                np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1], method="lower")
+            )
+            coded[:, column] = np.searchsorted(levels, values)
+        _, cell = np.unique(coded, axis=0, return_inverse=True)
+        first, second = cell[: len(rows_a)], cell[len(rows_a) :]
+        if max(len(np.unique(first)), len(np.unique(second))) <= CELLS:
+            return first, second
+    return None
+
+
+def middles(cells: Indices, keys: FloatArray) -> tuple[Indices, Indices]:
+    """Return the occupied cells and a row in the middle of each, by a key."""
+    order = np.lexsort((keys, cells))
+    found, start, count = np.unique(cells[order], return_index=True, return_counts=True)
+    return found, order[start + count // 2]
+
+
+def spread_plan(
+    flows: Plan,
+    cells_a: Indices,
+    cells_b: Indices,
+    keys_a: FloatArray,
+    keys_b: FloatArray,
+    mass_a: IntArray,
+    mass_b: IntArray,
+) -> Plan:
+    """Turn a coupling of cells into one of their rows, in the order of a key.
+
+    Parameters
+    ----------
+    flows : Plan
+        Between cells, given by their positions among the occupied ones.
+    cells_a, cells_b : ndarray of shape (n,) and (m,)
+        Position of each row's cell.
+    keys_a, keys_b : ndarray of shape (n,) and (m,)
+        Rows of a cell follow them, and so do the cells that they go to.
+    mass_a, mass_b : ndarray of positive integers
+        Those of a cell's rows add up to what flows from or to it.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> one, place = np.ones(2, dtype=int), np.array([0, 0])
+    >>> flows = Plan(np.array([0]), np.array([0]), np.array([2]))
+    >>> keys = np.array([5.0, 3.0])
+    >>> plan = spread_plan(flows, place, place, keys, keys[::-1], one, one)
+    >>> sorted(zip(plan.rows.tolist(), plan.columns.tolist()))
+    [(0, 1), (1, 0)]
+    """
+    mean_a, mean_b = (
+        np.bincount(cells, keys) / np.bincount(cells)
+        for cells, keys in ((cells_a, keys_a), (cells_b, keys_b))
+    )
+    out = np.lexsort((mean_b[flows.columns], flows.rows))
+    members = np.lexsort((keys_a, cells_a))
+    left = monotone_plan(mass_a[members], flows.mass[out])
+    into = np.lexsort((mean_a[flows.rows], flows.columns))
+    others = np.lexsort((keys_b, cells_b))
+    right = monotone_plan(flows.mass[into], mass_b[others])
+    # Both halves flow by flow: what leaves a flow is what entered it.
+    flow_left, flow_right = out[left.columns], into[right.rows]
+    order_left = np.argsort(flow_left, kind="stable")
+    order_right = np.argsort(flow_right, kind="stable")
+    joined = monotone_plan(left.mass[order_left], right.mass[order_right])
+    rows = members[left.rows[order_left[joined.rows]]]
+    columns = others[right.columns[order_right[joined.columns]]]
+    return Plan(rows, columns, joined.mass)
+
+
+def coarse_plan(
+    costs: Costs,
+    cells: tuple[Indices, Indices],
+    keys: tuple[FloatArray, FloatArray],
+    mass_a: IntArray,
+    mass_b: IntArray,
+) -> Plan:
+    """Couple the cells at least cost between their middle rows, and spread that out."""
+    (cell_a, row_a), (cell_b, row_b) = (
+        middles(cell, key) for cell, key in zip(cells, keys, strict=True)
+    )
+    place_a, place_b = (
+        np.searchsorted(cell_a, cells[0]),
+        np.searchsorted(cell_b, cells[1]),
+    )
+    whole_a = np.zeros(len(cell_a), dtype=mass_a.dtype)
+    whole_b = np.zeros(len(cell_b), dtype=mass_b.dtype)
+    np.add.at(whole_a, place_a, mass_a)
+    np.add.at(whole_b, place_b, mass_b)
+    flows = emd_plan(whole_a, whole_b, costs(row_a, row_b))
+    return spread_plan(flows, place_a, place_b, *keys, mass_a, mass_b)
+
+
+def improved_plan(
+    plan: Plan, costs: Costs, points_a: FloatArray, points_b: FloatArray
+) -> Plan:
+    """Re-solve parts of a coupling, those that a random direction puts together.
+
+    As `refine_plan`, with costs that are looked up by rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    costs : callable
+        Of all pairs of some rows, finite and not negative.
+    points_a, points_b : ndarray of shape (n, p) and (m, p)
+        The embedded rows.
+
+    Returns
+    -------
+    Plan
+        The same marginals; the total cost is never higher.
+    """
+    generator = np.random.Generator(np.random.PCG64(_SEED))
+    left = _MOST_PARTS
+    while left > 0:
+        direction = generator.standard_normal(points_a.shape[1])
+        key = (points_a @ direction)[plan.rows] + (points_b @ direction)[plan.columns]
+        order = np.argsort(key, kind="stable")
+        chunks = np.array_split(order, -(-len(order) // _CHUNK))
+        parts = [
+            _resolved(Plan(*(field[chunk] for field in plan)), costs)
+            if number < left
+            else Plan(*(field[chunk] for field in plan))
+            for number, chunk in enumerate(chunks)
+        ]
+        left -= len(chunks)
+        plan = Plan(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    return plan
+
+
+def _resolved(old: Plan, costs: Costs) -> Plan:
+    """Solve one part afresh; keep the old pairs unless the cost falls."""
+    atoms_a, rows = np.unique(old.rows, return_inverse=True)
+    atoms_b, columns = np.unique(old.columns, return_inverse=True)
+    table = costs(atoms_a, atoms_b)
+    spent = float(old.mass.astype(np.float64) @ table[rows, columns])
+    if spent == 0:
+        return old
+    left = np.zeros(len(atoms_a), dtype=old.mass.dtype)
+    right = np.zeros(len(atoms_b), dtype=old.mass.dtype)
+    np.add.at(left, rows, old.mass)
+    np.add.at(right, columns, old.mass)
+    new = emd_plan(left, right, table)
+    if float(new.mass.astype(np.float64) @ table[new.rows, new.columns]) >= spent:
+        return old
+    return Plan(atoms_a[new.rows], atoms_b[new.columns], new.mass)

@@ -1,0 +1,139 @@
+"""How far, with what mass, one conditional must be moved to become another.
+
+All that most calibration rules see of a pair. Imports numpy alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skpuffer.core.prior import FloatArray
+
+# Beyond twice as many shifts, `ShiftBound.compressed` groups them in cells.
+_CELLS = 2**15
+# Work on this many atoms at a time stays in a core's cache.
+_BLOCK = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftBound:
+    """How far the data move between two secrets: an upper bound.
+
+    Attributes
+    ----------
+    shifts : ndarray of shape (m, k)
+        Absolute shifts, one row a vector over the k columns, in data units.
+    mass : ndarray of shape (m,)
+        The probability of each shift; sums to one, or to a little more where mass
+        was charged twice to be safe.
+    grouped : bool
+        Whether the shifts stand for others nearby (see `compressed`).
+    """
+
+    shifts: FloatArray
+    mass: FloatArray
+    grouped: bool = False
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing moves: the two distributions are the same."""
+        return not self.shifts.any()
+
+    def on_grid(self, step: FloatArray) -> ShiftBound:
+        """Bound the shifts of the data rounded to a grid, per column.
+
+        Rounding half up moves the distance of two values to at most the next
+        multiple of the step. Grouped shifts go up by one whole step, so that the
+        chord argument of `compressed` survives the rounding.
+
+        Parameters
+        ----------
+        step : ndarray of shape (k,)
+            Powers of two; zero for a column that is released as it is.
+        """
+        safe = np.where(step > 0, step, 1.0)
+        if self.grouped:
+            up = np.nextafter(self.shifts + safe, np.inf)
+            up[self.shifts == 0] = 0.0
+        else:
+            # A positive shift is a step at least, even where the quotient underflows.
+            steps = np.maximum(np.ceil(self.shifts / safe), self.shifts > 0)
+            up = steps * safe
+        return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
+
+    def compressed(self, cells: int = _CELLS) -> ShiftBound:
+        """Bound very many shifts of one column by fewer, for convex costs.
+
+        Each shift is split between the two ends of its cell so that its mean stays.
+        By Jensen's inequality no expectation of a convex function falls, and the
+        largest shift stays what it is. Equal cells between the smallest positive and
+        the largest shift: the error is of second order in their width. Returns the
+        bound itself where there is nothing to gain.
+        """
+        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
+            return self
+        shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
+        if not shift.all():
+            positive = shift > 0
+            zero_mass = float(mass[~positive].sum())
+            shift, mass = shift[positive], mass[positive]
+        low, high = float(shift.min()), float(shift.max())
+        nodes = np.linspace(low, high, cells + 1)
+        width = (high - low) / cells
+        if not width > 0 or not (np.diff(nodes) > 0).all():
+            return self
+        # Two more cells: round-off may put the largest shift beyond its node.
+        whole, upper = np.zeros((2, cells + 2))
+        for start in range(0, len(shift), 4 * _BLOCK):
+            part = slice(start, start + 4 * _BLOCK)
+            place = (shift[part] - low) * (1 / width)
+            cell = place.astype(np.intp)
+            place -= cell
+            # Round-off in `place` (below 1e-11) may not lower the mean.
+            place += 1e-10
+            place *= mass[part]
+            whole += np.bincount(cell, mass[part], minlength=cells + 2)
+            upper += np.bincount(cell, place, minlength=cells + 2)
+        merged = whole - upper
+        merged[1:] += upper[:-1]
+        # What lies beyond the last node belongs to it.
+        merged[cells] += merged[cells + 1 :].sum()
+        merged = np.maximum(merged[: cells + 1], 0.0)
+        kept = merged > 0
+        shifts, mass = nodes[kept], merged[kept]
+        if zero_mass:
+            shifts, mass = np.append(0.0, shifts), np.append(zero_mass, mass)
+        return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
+
+    def rounded_up(self, cells: int = 2 * _CELLS) -> ShiftBound:
+        """Bound very many shifts of one column by fewer, for increasing costs.
+
+        Each goes up to the end of its cell, the largest no further than it is. Cells
+        are equal in the root of the shift, whose steps concave costs feel alike.
+        Returns the bound itself where there is nothing to gain.
+        """
+        if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
+            return self
+        shift = self.shifts[:, 0]
+        largest = float(shift.max())
+        ends = largest * np.square(np.arange(1, cells + 1) / cells)
+        ends[-1] = largest
+        cell = np.searchsorted(ends, shift) + 1
+        cell[shift == 0] = 0
+        mass: FloatArray = np.zeros(cells + 1)
+        mass += np.bincount(cell, self.mass, minlength=cells + 1)
+        kept = mass > 0
+        return ShiftBound(np.append(0.0, ends)[kept, np.newaxis], mass[kept])
+
+
+def distance_up(first: Any, second: Any) -> FloatArray:
+    """Return |first − second|, one rounding error up where it is not exact."""
+    difference = first - second
+    inexact = (first - difference != second) | (second + difference != first)
+    distance: FloatArray = np.abs(difference, out=difference)
+    if inexact.any():
+        distance[inexact] = np.nextafter(distance[inexact], np.inf)
+    return distance
