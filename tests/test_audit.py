@@ -638,6 +638,8 @@ def test_the_smallest_samples(n):
 
 
 def test_constant_columns():
+    ones = np.ones((60, 1))
+    assert KernelRenyiAuditor(epsilon=1).fit(ones, ones).bound_ == 0
     x, y = samples(300)
     zeros = np.zeros((300, 1))
     audit = KernelRenyiAuditor().fit(np.hstack([x, zeros]), np.hstack([y, zeros]))
@@ -653,3 +655,17 @@ def test_samples_of_different_sizes():
     x, y = laplace(4000, rng)
     for sizes in [(4000, 400), (400, 4000)]:
         assert 0.4 < KernelRenyiAuditor().fit(x[: sizes[0]], y[: sizes[1]]).bound_ < 1
+
+
+def test_the_printed_event_is_the_telling_one():
+    rng = np.random.default_rng(0)
+    # An event for 1 in 2 rows of X and nearly all of Y: its complement tells more.
+    x, y = (rng.uniform(size=(2000, 1)) < p for p in (0.5, 0.98))
+    audit = KernelRenyiAuditor(scorers=["linear"]).fit(x * 1.0, y * 1.0)
+    hits_x, n_x, hits_y, n_y = audit.counts_
+    shown = str(audit.event_)
+    if hits_x > n_x / 4 and hits_y > n_y / 2:
+        assert f"{n_x - hits_x} of {n_x} against {n_y - hits_y} of {n_y}" in shown
+    else:
+        assert f"{hits_x} of {n_x} against {hits_y} of {n_y}" in shown
+    assert audit.bound_ > 2

@@ -271,6 +271,7 @@ def test_nothing_that_could_be_looked_at_is_nan():
     found = audit_estimator(noise, other, held_out=True)
     assert (found.verdict, found.cases) == ("too few samples", ())
     assert "no pair of the guarantee" in found.reason
+    assert found.reason in str(found)
 
 
 # --- the estimator and its copies ---

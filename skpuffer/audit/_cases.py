@@ -95,6 +95,6 @@ class EstimatorAudit:
         where = "for the population of X" if self.held_out else "for its own prior"
         lines = [
             f"{claim} {where}: {self.verdict} at confidence {100 * self.confidence:g} %",
-            *map(str, self.cases),
+            *(map(str, self.cases) if self.cases else [str(self.reason)]),
         ]
         return "\n  ".join(lines)

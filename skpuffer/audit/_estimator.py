@@ -77,7 +77,8 @@ def audit_estimator(
     auditor : KernelRenyiAuditor, optional
         How to look; its claim, confidence and secret are set here.
     random_state : int, optional
-        Seed of the draws and of the auditor. None draws afresh.
+        Seed of the draws and of the auditor; the noise is fresh all the same. None
+        draws afresh.
 
     Returns
     -------

@@ -94,9 +94,16 @@ class FoldResult:
 
     def __str__(self) -> str:
         hits_x, n_x, hits_y, n_y = self.counts
+        counts = f"{hits_x} of {n_x} against {hits_y} of {n_y}"
+        sign = "≥"
+        if self.target.symmetric and (n_y - hits_y) * hits_y * n_x**2 > (
+            (n_x - hits_x) * hits_x * n_y**2
+        ):
+            # The other rows tell more, and more of them are of Y.
+            sign = "<"
+            counts = f"{n_x - hits_x} of {n_x} against {n_y - hits_y} of {n_y}"
         return (
-            f"{self.witness} score {self.column} ≥ {self.threshold:.4g}: "
-            f"{hits_x} of {n_x} against {hits_y} of {n_y}"
+            f"{self.witness} score {self.column} {sign} {self.threshold:.4g}: {counts}"
         )
 
 

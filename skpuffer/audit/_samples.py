@@ -17,6 +17,8 @@ from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
 MIN_ROWS = 20
 # Repeated rows are suspect where at least this share of the rows is distinct.
 _CONTINUOUS = 0.5
+# So few different rows may well come in one order twice.
+_FEW_VALUES = 5
 # A release lies on a grid of 2^-20 of its scale, where some n² / 2^23 of n values of
 # one column agree by chance. Four times as many are let pass.
 _BY_CHANCE = 2.0**-21
@@ -133,7 +135,8 @@ def _refuse_identical(pair: SamplePair) -> None:
         np.sort(row_codes(pair.x)), np.sort(row_codes(pair.y))
     ):
         distinct = len(np.unique(row_codes(pair.x)))
-        if np.array_equal(pair.x, pair.y) or distinct >= _CONTINUOUS * len(pair.x):
+        repeated = np.array_equal(pair.x, pair.y) and distinct > _FEW_VALUES
+        if repeated or distinct >= _CONTINUOUS * len(pair.x):
             raise ValueError(
                 f"X and Y hold the same {len(pair.x)} rows: an audit needs two samples "
                 "that were drawn independently"
