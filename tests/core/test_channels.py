@@ -588,3 +588,9 @@ def test_the_divergence_of_any_pair_at_any_scale():
         (discrete(2),) * 17,
     )
     assert math.isfinite(exact_divergence_of(wide, Budget(3.0, 1.0), np.ones(17)))
+
+
+def test_a_single_category_says_nothing():
+    channel = Channel.of(np.zeros((1, 1)), 1.0)
+    assert channel.table(alpha=2.0).tolist() == [[0.0]]
+    assert channel.table(alpha=math.inf).tolist() == [[0.0]]

@@ -81,7 +81,8 @@ def assert_never_exceeds(law, seeds):
 
 @EACH_LAW
 def test_no_divergence_exceeds_epsilon(law):
-    assert_never_exceeds(law, range(12))
+    # The fifth takes as long as all others.
+    assert_never_exceeds(law, range(5, 17))
 
 
 @pytest.mark.slow

@@ -86,7 +86,10 @@ def densely(first, second, alpha, reg):
     return math.log(np.trace(powered).real) / (alpha - 1)
 
 
-@pytest.mark.parametrize(("n_p", "n_q", "width"), [(9, 7, 4), (5, 11, 9), (20, 6, 8)])
+@pytest.mark.parametrize(
+    ("n_p", "n_q", "width"),
+    [(9, 7, 4), (20, 6, 8), pytest.param(5, 11, 9, marks=pytest.mark.slow)],
+)
 def test_it_is_the_definition_in_forty_digits(n_p, n_q, width):
     rng = np.random.default_rng(n_p)
     # Eigenvalues down to 1e-6, on the left in one case.
