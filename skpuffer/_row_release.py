@@ -16,6 +16,7 @@ from skpuffer._validation import (
     mixed_like,
     read_mixed_rows,
     read_sample,
+    unknown_code,
     within_bounds,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
@@ -64,12 +65,24 @@ class RowRelease(Release):
         given = self._settings() | {"bounds": ()}
         settings = check_parameters(LAWS[self.law](), given)
         sample = read_sample(self, X, y, secret, prior, weight, mixed=True)
+        found = [
+            column
+            for column, one in zip(sample.names, sample.sets, strict=True)
+            if one is not None and one.from_data
+        ]
+        if found and self.prior_model != "empirical":
+            raise ParameterError(
+                f"prior_model={self.prior_model!r} is about declared categories, and "
+                f"those of {', '.join(found)} come from the data, which may lack some: "
+                "declare them in categories"
+            )
         if not sample.is_number.all():
             settings = replace(settings, rule=ROW_RULES[settings.rule.name]())
         return settings, sample
 
     def _keep(self, sample: Sample) -> None:
         self._sets = sample.sets
+        self._unknown = self._unknown_codes()
         self._counts = tuple(
             None if one is None else Channel.of(one.distances, scale).counts
             for one, scale in zip(sample.sets, self.scale_.tolist(), strict=True)
@@ -104,6 +117,7 @@ class RowRelease(Release):
             ``unknown="error"``; or columns differ from those in fit.
         """
         check_is_fitted(self)
+        self._refuse_other_policy()
         numeric = np.array([counts is None for counts in self._counts])
         seed = check_release(self._settings(), self._ranges[numeric])
         names = self.guarantee_.columns
@@ -122,6 +136,30 @@ class RowRelease(Release):
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         return mixed_like(released, remaining, self._sets)
+
+    def _unknown_codes(self) -> tuple[int | None, ...]:
+        """Return what stands for labels outside each set now: see `unknown_code`."""
+        return tuple(
+            None if one is None else unknown_code(self, one, name)
+            for one, name in zip(self._sets, self.guarantee_.columns, strict=True)
+        )
+
+    def _refuse_other_policy(self) -> None:
+        """Refuse labels to stand for others that stood for themselves in fit.
+
+        The channels were calibrated with the labels of the fitted rows replaced as
+        `unknown` said then. Where it refused them, none was there.
+        """
+        for name, now, then in zip(
+            self.guarantee_.columns, self._unknown_codes(), self._unknown, strict=True
+        ):
+            none_there = then is None and self.guarantee_.prior_model != "population"
+            if now is not None and now != then and not none_there:
+                raise ParameterError(
+                    f"unknown={self.unknown!r} is not what column {name!r} was fitted "
+                    "with, and the guarantee is about labels replaced as in fit: fit "
+                    "again, or set unknown='error'"
+                )
 
     @property
     def channels_(self) -> dict[str, np.ndarray]:

@@ -33,6 +33,12 @@ _FEW_ROWS = {
     "say little about others",
 }
 _PACKAGES = ("skpuffer", "scikit-learn", "numpy", "scipy", "POT")
+# Of categories, where rules of couplings serve as means alone.
+_CATEGORY_SOURCES = {
+    "bounded": "quasi-convexity of the Rényi divergence, two rows being the worst case",
+    "population": "joint convexity over a coupling of what Clopper and Pearson 1934 leave "
+    "open, at all categories together",
+}
 
 
 def make_guarantee(
@@ -57,6 +63,8 @@ def make_guarantee(
     if prior_model == "gaussian":
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     sets = sample.sets
+    if any(one is not None for one in sets):
+        source = _CATEGORY_SOURCES.get(prior_model, source)
     return Guarantee(
         alpha=fitted.budget.alpha,
         epsilon=fitted.budget.epsilon,

@@ -6,7 +6,7 @@ from typing import Any
 
 from skpuffer._parameters import choice
 from skpuffer._row_release import RowRelease
-from skpuffer.exceptions import ParameterError, UnavailableRuleError
+from skpuffer.exceptions import UnavailableRuleError
 
 
 class RenyiPufferfishCategorical(RowRelease):
@@ -191,11 +191,6 @@ class RenyiPufferfishCategorical(RowRelease):
             raise UnavailableRuleError(
                 f"calibration='exact' does not cover n_releases={self.n_releases!r} "
                 "copies of a category: use calibration='transport'"
-            )
-        if self.prior_model == "population" and isinstance(self.categories, str):
-            raise ParameterError(
-                f"prior_model='population' with categories={self.categories!r}: the "
-                "population may have categories that the sample lacks; declare them"
             )
         if isinstance(self.column_weights, str):
             choice("column_weights", self.column_weights, ("distance",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from skpuffer._parameters import choice
 from skpuffer._row_release import RowRelease
@@ -98,8 +98,6 @@ class JointRelease(RowRelease):
     >>> row.transform(df).dtypes["hours"]
     dtype('float64')
     """
-
-    calibration: ClassVar[str] = "transport"
 
     def __init__(
         self,

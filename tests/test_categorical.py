@@ -654,8 +654,68 @@ def test_populations_that_are_refused():
         ).fit(people(), sample_weight=np.ones(240))
     with pytest.raises(ParameterError, match="promises nothing for a population"):
         fitted(prior_model="population", scope="column", calibration="exact")
-    with pytest.raises(ParameterError, match="declare them"):
-        fitted(prior_model="population", scope="column", categories="auto")
+    for model in ("population", "bounded"):
+        for sets in ("auto", {}, {"job": "auto"}):
+            with (
+                pytest.warns(CategoriesFromDataWarning),
+                pytest.raises(ParameterError, match=r"from the data.*declare them"),
+            ):
+                fitted(prior_model=model, scope="column", categories=sets)
+
+
+def test_what_stands_for_unknown_labels_is_what_it_was_in_fit():
+    table = pd.DataFrame(
+        {"job": ["z"] * 30 + ["a"] * 30, "sex": ["F"] * 30 + ["M"] * 30}
+    )
+    with pytest.warns(UserWarning, match="released unchanged"):
+        draw = Categorical(secret="sex", categories=[["a", "b"]], unknown="a").fit(
+            table
+        )
+    for policy in ("b", "uniform", {"job": "b"}):
+        with pytest.raises(ParameterError, match=r"unknown=.*fit again"):
+            draw.set_params(unknown=policy).transform(table)
+    with pytest.raises(ValueError, match="outside its categories"):
+        draw.set_params(unknown="error").transform(table)
+    # Where fit refused unknown labels, none was there.
+    open_set = Categorical(secret="sex", categories=[["a", "b", "z"]]).fit(table)
+    other = pd.DataFrame({"job": ["q"] * 5})
+    assert set(open_set.set_params(unknown="b").transform(other)["job"]) <= {*"abz"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sets", "released"),
+    [
+        (["a", "b"] * 40, ["a", "b", "other"], {"a", "b", "other"}),
+        ([1, 2] * 40, [1, 2, 300], {1, 2, 300}),
+        ([1, 2] * 40, [1, 2, "?"], {"1", "2", "?"}),
+        ([True, False] * 40, [True, False, "?"], {"True", "False", "?"}),
+    ],
+    ids=["enum", "integers", "integers and text", "bools and text"],
+)
+def test_polars_types_widen_for_declared_categories(given, sets, released):
+    pl = pytest.importorskip("polars")
+    kind = {str: pl.Enum(["a", "b"]), int: pl.Int8, bool: pl.Boolean}[type(given[0])]
+    rows = pl.DataFrame(
+        {"x": pl.Series(given, dtype=kind), "sex": ["F", "M"] * 40}
+    )
+    draw = Categorical(epsilon=0.1, secret="sex", categories=[sets]).fit(rows)
+    big = pl.concat([rows] * 10)
+    assert set(draw.transform(big)["x"]) == released
+
+
+def test_a_mapping_of_unknown_names_columns():
+    with pytest.raises(ParameterError, match=r"unknown names 'jib'.*job"):
+        fitted(unknown={"jib": "cook"})
+
+
+def test_a_polars_enum_carries_no_label_of_the_rows():
+    pl = pytest.importorskip("polars")
+    table = people()[["job", "sex"]]
+    draw = fitted(table, categories=[JOBS], unknown=JOBS[0])
+    kind = pl.Enum(["SECRETLABEL", *JOBS])
+    rows = pl.DataFrame({"job": pl.Series(["SECRETLABEL", *JOBS], dtype=kind)})
+    released = draw.transform(rows)
+    assert released["job"].dtype == pl.Enum(JOBS)
 
 
 @pytest.mark.slow

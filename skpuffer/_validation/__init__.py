@@ -6,7 +6,7 @@ parameter, what was found and what helps, and comes before anything is computed.
 """
 
 from skpuffer._validation._again import read_again
-from skpuffer._validation._categories import CategorySet
+from skpuffer._validation._categories import CategorySet, unknown_code
 from skpuffer._validation._frames import Dropped, frame_like, take_columns
 from skpuffer._validation._groups import Groups
 from skpuffer._validation._rows import read_mixed_rows, read_rows, within_bounds
@@ -29,5 +29,6 @@ __all__ = [
     "read_tables",
     "table_names",
     "take_columns",
+    "unknown_code",
     "within_bounds",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -81,7 +81,7 @@ def read_mixed(
     if sets is None:
         declared = iter(declare_sets(estimator, coded))
         sets = tuple(next(declared) if one else None for one in chosen)
-        _check_unknown(estimator, sets)
+        _check_unknown(estimator, sets, [one.name for one in coded])
     values = np.empty((len(X), width), order="F")
     numeric = np.flatnonzero(~np.asarray(chosen))
     if len(numeric):
@@ -229,11 +229,20 @@ def _in_set(
 
 
 def _check_unknown(
-    estimator: BaseEstimator, sets: Sequence[CategorySet | None]
+    estimator: BaseEstimator,
+    sets: Sequence[CategorySet | None],
+    names: Sequence[str],
 ) -> None:
     """Refuse a policy for unknown labels that is no category of any column."""
     given = estimator.unknown
-    policies = list(given.values()) if isinstance(given, dict) else [given]
+    policies = list(given.values()) if isinstance(given, Mapping) else [given]
+    if isinstance(given, Mapping):
+        strange = [name for name in given if str(name) not in names]
+        if strange:
+            raise ParameterError(
+                f"unknown names {strange[0]!r}, which is no column of categories "
+                f"({', '.join(names)})"
+            )
     for policy in policies:
         if isinstance(policy, str) and policy in ("error", "uniform"):
             continue

@@ -71,13 +71,27 @@ def _other_column(
         kind = np.float32 if dtype == nw.Float32 else np.float64
         return nw.from_dict({name: values.astype(kind)}, backend=backend)[name]
     given = {name: list(one.labels)}
-    try:
-        labels = nw.from_dict(given, schema={name: dtype}, backend=backend)[name]
-    except NotImplementedError:
-        # Older narwhals make no Enum; polars does.
+    if dtype == nw.Enum:
+        # Made anew: that of X may have other labels, in the order of its rows.
         text = nw.from_dict(given, backend=backend)[name].to_native()
-        labels = nw.from_native(text.cast(column.to_native().dtype), series_only=True)
+        enum = type(column.to_native().dtype)(given[name])
+        labels = nw.from_native(text.cast(enum), series_only=True)
+    else:
+        labels = _wide_enough(name, given[name], dtype, backend)
     return labels[values.astype(np.intp).tolist()]
+
+
+def _wide_enough(name: str, given: list[Any], dtype: Any, backend: Any) -> Any:
+    """Build a column of labels: of a type, or of whole numbers, or else of text."""
+    whole = all(isinstance(label, int) for label in given)
+    for kind in (dtype, nw.Int64) if whole else (dtype,):
+        try:
+            return nw.from_dict({name: given}, schema={name: kind}, backend=backend)[
+                name
+            ]
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return nw.from_dict({name: [str(label) for label in given]}, backend=backend)[name]
 
 
 def _array(

@@ -84,6 +84,12 @@ def calibrate(
     unit = need = float(units[worst])
     witnesses = [answer.witness for answer in answers]
     if unit == 0.0:
+        still = np.zeros_like(weights)
+        if not all(rule.holds(item, law, budget, still) for item in witnesses):
+            raise CalibrationError(
+                "shifts vanish in units of the column weights: give weights nearer to "
+                "the spreads of the columns"
+            )
         return _answer(np.zeros_like(weights), worst, witnesses, law, rule, budget)
     for _ in range(_MAX_ROUNDS):
         up = _on_grid(unit * weights)

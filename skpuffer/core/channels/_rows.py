@@ -92,7 +92,8 @@ class RowPair:
             return first_plan(rows, more, points, others, first, second)
 
         def squares(chosen: Indices, opposite: Indices) -> FloatArray:
-            return cdist(points[chosen], others[opposite], "sqeuclidean")
+            found: FloatArray = cdist(points[chosen], others[opposite], "sqeuclidean")
+            return found
 
         return coarse_plan(squares, self.cells, self.keys, first, second)
 
