@@ -695,9 +695,7 @@ def test_what_stands_for_unknown_labels_is_what_it_was_in_fit():
 def test_polars_types_widen_for_declared_categories(given, sets, released):
     pl = pytest.importorskip("polars")
     kind = {str: pl.Enum(["a", "b"]), int: pl.Int8, bool: pl.Boolean}[type(given[0])]
-    rows = pl.DataFrame(
-        {"x": pl.Series(given, dtype=kind), "sex": ["F", "M"] * 40}
-    )
+    rows = pl.DataFrame({"x": pl.Series(given, dtype=kind), "sex": ["F", "M"] * 40})
     draw = Categorical(epsilon=0.1, secret="sex", categories=[sets]).fit(rows)
     big = pl.concat([rows] * 10)
     assert set(draw.transform(big)["x"]) == released
