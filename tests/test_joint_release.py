@@ -29,6 +29,7 @@ from skpuffer import (
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS
 from skpuffer.exceptions import (
+    CalibrationError,
     CategoriesFromDataWarning,
     ParameterError,
     ReproducibleNoiseWarning,
@@ -430,3 +431,17 @@ def test_adult():
     # A full search found .8688 for θ; a sixth of the rows' time finds .876.
     assert row.scale_[0] < 0.9
     assert row.transform(table[columns]).shape == (len(table), 4)
+
+
+def test_shifts_that_vanish_in_units_of_the_weights_are_no_reason_for_no_noise():
+    rows = pd.DataFrame(
+        {
+            "age": np.repeat([0.0, 1e-23], 30),
+            "job": ["clerk", "cook"] * 30,
+            "sex": np.repeat(["F", "M"], 30),
+        }
+    )
+    with pytest.raises(CalibrationError, match="units of the column weights"):
+        JointRelease(secret="sex", categories=[JOBS], column_weights=[1.7e308, 1]).fit(
+            rows
+        )

@@ -37,8 +37,8 @@ class Exponential:
 
     Examples
     --------
-    >>> Exponential(0.5).noise_std(1.0).round(3)
-    np.float64(10.954)
+    >>> round(float(Exponential(0.5).noise_std(1.0)), 3)
+    10.954
     """
 
     power: float = 0.5
