@@ -18,7 +18,7 @@ def test_the_example_finds_what_it_says(capsys):
     example.main()
     sections = re.split(r"\n\d\. .*\n-+\n", capsys.readouterr().out)[1:]
     ours, excess, raw, columns, many, running = (
-        [line for line in section.splitlines() if "ε ≥" in line] for section in sections
+        [line for line in section.splitlines() if " ≥ " in line] for section in sections
     )
     # Full noise is never refuted; a quarter of it is in a tight promise.
     whole = [line for line in ours if "× 1 " in line]
