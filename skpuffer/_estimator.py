@@ -6,6 +6,7 @@ A subclass declares parameters and says how rows are read and released.
 from __future__ import annotations
 
 import warnings
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
@@ -34,7 +35,7 @@ _COUNTING = Lock()
 ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
 
 
-class Release(TransformerMixin, BaseEstimator):
+class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that calibrates a release in fit and draws it in transform."""
 
     def fit(
@@ -91,11 +92,11 @@ class Release(TransformerMixin, BaseEstimator):
             raise
         return self
 
+    @abstractmethod
     def _prepare(
         self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data."""
-        raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, secret: Any, prior: Any, weight: Any) -> None:
         settings, sample = self._prepare(X, y, secret, prior, weight)

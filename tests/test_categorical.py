@@ -741,3 +741,19 @@ def test_the_secret_may_be_routed():
         steps = make_pipeline(draw, OneHotEncoder(sparse_output=False))
         steps.fit(rest, secret=sex)
     assert np.array_equal(steps[0].scale_, fitted(table).scale_)
+
+
+def test_a_probability_that_underflows_is_not_taken_for_none():
+    # F alone has "b", with a share of 1e-600.
+    table = pd.DataFrame({"job": ["a", "b", "a", "a"], "sex": ["F", "F", "M", "M"]})
+    draw = Categorical(
+        alpha=math.inf,
+        secret="sex",
+        categories=[["a", "b"]],
+        calibration="exact",
+        min_group_size=1,
+    ).fit(table, sample_weight=[1e300, 1e-300, 1.0, 1.0])
+    channel = draw.channels_["job"]
+    # The worst that so little of "b" may stand for.
+    assert draw.scale_[0] > 0
+    assert np.log(channel.max(axis=0) / channel.min(axis=0)).max() <= 1 + 1e-9

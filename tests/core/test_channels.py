@@ -469,7 +469,7 @@ def test_exact_falls_back_on_transport():
     theta = RowTransport().calibrate(pair, LAW, budget).unit
     scale = np.array([theta * 1.0000001])
     hollow = ChannelMixtures(
-        np.array([1.0, 0.0]), np.array([0.0, 1.0]), (discrete(2),), mixtures.bound
+        np.array([1.0, 0.0]), np.array([0.0, 1.0]), (discrete(2),), 1.0, mixtures.bound
     )
     assert RowExact().holds(hollow, LAW, budget, scale)
     assert not RowExact().holds(hollow, LAW, budget, scale / 2)

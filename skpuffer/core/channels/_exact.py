@@ -18,6 +18,8 @@ from skpuffer.core.prior import Conditional, FloatArray
 
 # Outputs of a joint release whose probabilities are all written down.
 OUTPUT_LIMIT = 2**16
+# A product of probabilities below this may lose its digits, or vanish.
+_LEAST = 1e-290
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -30,6 +32,8 @@ class ChannelMixtures:
     first, second : ndarray of shape (K_1, ..., K_q)
         Probabilities.
     distances : tuple of ndarray
+    least : float
+        The smallest probability of a row that occurs; zero where it underflowed.
     bound : RowWitness
         What vouches where the sums do not.
     """
@@ -37,6 +41,7 @@ class ChannelMixtures:
     first: FloatArray
     second: FloatArray
     distances: tuple[FloatArray, ...]
+    least: float
     bound: RowWitness
 
     @classmethod
@@ -44,7 +49,8 @@ class ChannelMixtures:
         """Lay out a pair whose columns are all categories."""
         distances = tuple(item for item in pair.columns if item is not None)
         first, second = (_tensor(rows, distances) for rows in (pair.first, pair.second))
-        return cls(first, second, distances, bound)
+        least = min(float(c.probabilities.min()) for c in (pair.first, pair.second))
+        return cls(first, second, distances, least, bound)
 
     def on_grid(self, step: FloatArray) -> ChannelMixtures:
         """Return itself: categories lie on no grid."""
@@ -55,18 +61,24 @@ class ChannelMixtures:
         return self
 
     def divergence(self, alpha: float, scale: FloatArray) -> float:
-        """Bound the larger direction of D_α of the two releases from above."""
+        """Bound the larger direction of D_α of the two releases from above.
+
+        Infinite, for nothing is known, where a term of the sums may underflow.
+        """
         p, q = self.first, self.second
-        terms = 4
+        terms, least = 4, self.least
         for axis, (distances, theta) in enumerate(
             zip(self.distances, scale.tolist(), strict=True)
         ):
             if theta == 0:
                 continue
             matrix = Channel.of(distances, theta).probabilities
+            least *= float(matrix.min())
             p = np.moveaxis(np.tensordot(p, matrix, (axis, 0)), -1, axis)
             q = np.moveaxis(np.tensordot(q, matrix, (axis, 0)), -1, axis)
             terms += len(distances) + 2
+        if least < _LEAST:
+            return math.inf
         # All terms are positive: each sum adds one rounding a term at the most.
         error = terms * _EPS
         p, q = p.reshape(1, -1), q.reshape(1, -1)
