@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from skpuffer.core.plans import (
     Plan,
     TransportPlanError,
+    in_place_plan,
     monotone_plan,
     quadratic_plan,
 )
@@ -142,24 +143,12 @@ def couple_in_place(
     array([0., 0., 3.])
     """
     first_mass, second_mass, _ = common_masses(first, second)
-    rows, columns = _shared(first.support, second.support)
-    stays = np.minimum(first_mass[rows], second_mass[columns])
-    plans = [Plan(rows, columns, stays)]
-    left, right = first_mass.copy(), second_mass.copy()
-    left[rows] -= stays
-    right[columns] -= stays
-    goes, comes = np.flatnonzero(left), np.flatnonzero(right)
-    if len(goes):
-        rest = _plan(
-            first.support[goes],
-            second.support[comes],
-            left[goes],
-            right[comes],
-            weights,
-        )
-        plans.append(Plan(goes[rest.rows], comes[rest.columns], rest.mass))
-    rows, columns, mass = (np.concatenate(part) for part in zip(*plans, strict=True))
-    return Coupling.from_plan(first, second, Plan(rows, columns, mass))
+
+    def rest(goes: IntArray, comes: IntArray, left: IntArray, right: IntArray) -> Plan:
+        return _plan(first.support[goes], second.support[comes], left, right, weights)
+
+    plan = in_place_plan(first.support, second.support, first_mass, second_mass, rest)
+    return Coupling.from_plan(first, second, plan)
 
 
 def _plan(
@@ -173,18 +162,6 @@ def _plan(
     if first.shape[1] == 1:
         return monotone_plan(first_mass, second_mass)
     return quadratic_plan(first / weights, second / weights, first_mass, second_mass)
-
-
-def _shared(
-    first: FloatArray, second: FloatArray
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the rows are that stand in both of two sets of distinct rows."""
-    both = np.vstack([first, second])
-    order = np.lexsort(both.T[::-1])
-    ordered = both[order]
-    twice = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
-    # A stable sort has the first set's row before the second's.
-    return order[twice], order[twice + 1] - len(first)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

@@ -23,10 +23,9 @@ from skpuffer.core.channels import (
 )
 from skpuffer.core.channels._coarse import cells_of, coarse_plan, improved_plan
 from skpuffer.core.channels._plans import searched_plan
-from skpuffer.core.channels._start import first_plan
 from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS
-from skpuffer.core.plans import Plan, TransportPlanError
+from skpuffer.core.plans import Plan, TransportPlanError, in_place_plan
 from skpuffer.core.prior import Conditional, common_masses
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -373,6 +372,6 @@ def test_weights_of_zero_do_not_count_in_the_embedding():
 
 def test_equal_rows_stay_where_they_are():
     rows, mass = np.array([[0.0], [4.0]]), np.array([1, 2])
-    plan = first_plan(rows, rows, rows, rows, mass, mass)
+    plan = in_place_plan(rows, rows, mass, mass, pytest.fail)
     assert plan.rows.tolist() == plan.columns.tolist() == [0, 1]
     assert plan.mass.tolist() == [1, 2]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skpuffer.core.plans import Plan, emd_plan, monotone_plan
+from skpuffer.core.plans import Plan, emd_plan, monotone_plan, resolve_part
 from skpuffer.core.prior import FloatArray, IntArray
 
 Indices = NDArray[np.intp]
@@ -176,18 +176,9 @@ def improved_plan(
 
 
 def _resolved(old: Plan, costs: Costs) -> Plan:
-    """Solve one part afresh; keep the old pairs unless the cost falls."""
+    """Solve one part afresh, if it costs anything."""
     atoms_a, rows = np.unique(old.rows, return_inverse=True)
     atoms_b, columns = np.unique(old.columns, return_inverse=True)
     table = costs(atoms_a, atoms_b)
     spent = float(old.mass.astype(np.float64) @ table[rows, columns])
-    if spent == 0:
-        return old
-    left = np.zeros(len(atoms_a), dtype=old.mass.dtype)
-    right = np.zeros(len(atoms_b), dtype=old.mass.dtype)
-    np.add.at(left, rows, old.mass)
-    np.add.at(right, columns, old.mass)
-    new = emd_plan(left, right, table)
-    if float(new.mass.astype(np.float64) @ table[new.rows, new.columns]) >= spent:
-        return old
-    return Plan(atoms_a[new.rows], atoms_b[new.columns], new.mass)
+    return old if spent == 0 else resolve_part(old, spent, lambda *_: table)

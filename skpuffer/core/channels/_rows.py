@@ -17,7 +17,6 @@ from scipy.spatial.distance import cdist
 
 from skpuffer.core.channels._coarse import Indices, cells_of, coarse_plan
 from skpuffer.core.channels._metric import mean_distance
-from skpuffer.core.channels._start import first_plan
 from skpuffer.core.channels._witness import (
     Columns,
     Direction,
@@ -26,8 +25,13 @@ from skpuffer.core.channels._witness import (
     WorstRow,
 )
 from skpuffer.core.coupling import Coupling, ShiftBound, distance_up
-from skpuffer.core.plans import EXACT_LIMIT, Plan
-from skpuffer.core.prior import Conditional, FloatArray, common_masses
+from skpuffer.core.plans import EXACT_LIMIT, Plan, in_place_plan, quadratic_plan
+from skpuffer.core.prior import (
+    Conditional,
+    FloatArray,
+    IntArray,
+    common_masses,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,11 @@ class RowPair:
         points, others = self.embedded(self.first), self.embedded(self.second)
         rows, more = self.first.support, self.second.support
         if self.small or self.cells is None:
-            return first_plan(rows, more, points, others, first, second)
+
+            def rest(goes: Indices, comes: Indices, *left: IntArray) -> Plan:
+                return quadratic_plan(points[goes], others[comes], *left)
+
+            return in_place_plan(rows, more, first, second, rest)
 
         def squares(chosen: Indices, opposite: Indices) -> FloatArray:
             found: FloatArray = cdist(points[chosen], others[opposite], "sqeuclidean")

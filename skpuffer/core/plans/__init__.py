@@ -18,12 +18,14 @@ from skpuffer.core.plans._exact import (
     exponential_plan,
     useful_ceiling,
 )
+from skpuffer.core.plans._in_place import in_place_plan
 from skpuffer.core.plans._plan import Plan, TransportPlanError, monotone_plan
 from skpuffer.core.plans._search import (
     EXACT_LIMIT,
     projected_plan,
     quadratic_plan,
     refine_plan,
+    resolve_part,
 )
 
 __all__ = [
@@ -34,9 +36,11 @@ __all__ = [
     "emd_plan",
     "exponential_cost",
     "exponential_plan",
+    "in_place_plan",
     "monotone_plan",
     "projected_plan",
     "quadratic_plan",
     "refine_plan",
+    "resolve_part",
     "useful_ceiling",
 ]

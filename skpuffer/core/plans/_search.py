@@ -181,6 +181,12 @@ def refine_plan(
     """
     a, b = _centred(points_a, points_b)
     points_a, points_b = np.asarray(points_a), np.asarray(points_b)
+
+    def costs(atoms_a: Indices, atoms_b: Indices) -> Floats:
+        shifts = points_a[atoms_a][:, None, :] - points_b[atoms_b][None, :, :]
+        table = _costs(cost, shifts.reshape(-1, shifts.shape[-1]))
+        return table.reshape(len(atoms_a), len(atoms_b))
+
     generator = np.random.Generator(np.random.PCG64(_SEED))
     budget = _MAX_SOLVES
     for _ in range(n_sweeps):
@@ -196,7 +202,7 @@ def refine_plan(
             old = Plan(*(field[chunk] for field in plan))
             spent = float(value[chunk].sum())
             if number < budget and spent > 0:
-                parts.append(_resolve(old, spent, points_a, points_b, cost))
+                parts.append(resolve_part(old, spent, costs))
             else:
                 parts.append(old)
         plan = Plan(*(np.concatenate(field) for field in zip(*parts, strict=True)))
@@ -204,19 +210,26 @@ def refine_plan(
     return plan
 
 
-def _resolve(
-    old: Plan, spent: float, points_a: Floats, points_b: Floats, cost: ShiftCost
-) -> Plan:
-    """Solve one chunk afresh; keep the old pairs unless the cost falls."""
+def resolve_part(old: Plan, spent: float, costs: Callable[..., Floats]) -> Plan:
+    """Solve some pairs of a plan afresh; keep them unless the cost falls.
+
+    Parameters
+    ----------
+    old : Plan
+        The pairs.
+    spent : float
+        What they cost.
+    costs : callable
+        ``costs(atoms_a, atoms_b)``: finite and not negative, of all pairs of some
+        points of either side, given by their positions.
+    """
     atoms_a, rows = np.unique(old.rows, return_inverse=True)
     atoms_b, columns = np.unique(old.columns, return_inverse=True)
     left = np.zeros(len(atoms_a), dtype=old.mass.dtype)
     right = np.zeros(len(atoms_b), dtype=old.mass.dtype)
     np.add.at(left, rows, old.mass)
     np.add.at(right, columns, old.mass)
-    shifts = points_a[atoms_a][:, None, :] - points_b[atoms_b][None, :, :]
-    table = _costs(cost, shifts.reshape(-1, shifts.shape[-1]))
-    table = table.reshape(len(atoms_a), len(atoms_b))
+    table = costs(atoms_a, atoms_b)
     new = emd_plan(left, right, table)
     value = new.mass.astype(np.float64) @ table[new.rows, new.columns]
     if value >= spent:
