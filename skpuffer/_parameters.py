@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from skpuffer._checks import (
+    boolean,
+    choice,
+    column_position,
+    integer,
+    is_integer,
+    number,
+)
 from skpuffer._prior_limits import refuse_parameters
 from skpuffer.core.calibration import RULES, Budget, CalibrationRule
 from skpuffer.core.conversions import renyi_budget
@@ -118,7 +125,7 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
         if params["column_weights"] == "range" and params["bounds"] is None:
             raise ParameterError("column_weights='range' needs bounds=(low, high)")
     if params["n_jobs"] is not None and not (
-        _is_integer(params["n_jobs"]) and params["n_jobs"] != 0
+        is_integer(params["n_jobs"]) and params["n_jobs"] != 0
     ):
         raise ParameterError(
             f"n_jobs={params['n_jobs']!r} must be None or a non-zero integer"
@@ -162,66 +169,12 @@ def check_release(params: Mapping[str, Any], ranges: FloatArray | None) -> int |
 def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
-    if not _is_integer(random_state):
+    if not is_integer(random_state):
         raise ParameterError(
             f"random_state={random_state!r} must be None or an integer: a generator "
             "would be copied and pickled with its state, and repeat its noise"
         )
     return integer("random_state", random_state, least=0)
-
-
-def number(
-    name: str,
-    value: Any,
-    *,
-    above: float = -math.inf,
-    below: float = math.inf,
-    infinite: bool = False,
-) -> float:
-    """Return a real parameter strictly between two limits."""
-    limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
-    limits += f" and below {below:g}" if math.isfinite(below) else ""
-    limits += " (inf allowed)" if infinite else ", finite"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name}={value!r} must be {limits}")
-    value = float(value)
-    in_range = above < value and (value < below or (infinite and value == math.inf))
-    if not in_range:
-        raise ParameterError(f"{name}={value!r} must be {limits}")
-    return value
-
-
-def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:
-    """Return an integer parameter from `least` upwards."""
-    if not (_is_integer(value) or (booleans and isinstance(value, bool))):
-        raise ParameterError(
-            f"{name}={value!r} must be an integer from {least} upwards"
-        )
-    if value < least:
-        raise ParameterError(
-            f"{name}={value!r} must be an integer from {least} upwards"
-        )
-    return int(value)
-
-
-def boolean(name: str, value: Any) -> bool:
-    """Return a parameter that is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{name}={value!r} must be True or False")
-    return bool(value)
-
-
-def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """Return a parameter that is one of several words."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name}={value!r} must be one of {', '.join(allowed)}")
-    return value
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(
-        value, (bool, np.bool_)
-    )
 
 
 def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> FloatArray:
@@ -275,21 +228,6 @@ def _range(name: str, given: Any) -> tuple[float, float]:
             f"{name}={given!r} must be a pair of finite numbers (low, high), low < high"
         )
     return low, high
-
-
-def column_position(
-    name: Hashable,
-    names: Sequence[str],
-    parameter: str,
-    kind: str = "released column",
-) -> int:
-    """Return where a column stands that is given by name, or by position in an array."""
-    for known in (str(name), f"x{name}") if _is_integer(name) else (str(name),):
-        if known in names:
-            return list(names).index(known)
-    raise ParameterError(
-        f"{parameter} names {name!r}, which is not a {kind} ({', '.join(names)})"
-    )
 
 
 def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:

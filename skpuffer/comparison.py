@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from skpuffer._parameters import choice
+from skpuffer._checks import choice
 from skpuffer.core.calibration import RULES
 from skpuffer.exceptions import (
     ParameterError,

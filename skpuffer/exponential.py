@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from skpuffer._base import AdditiveRelease
-from skpuffer._parameters import number
+from skpuffer._checks import number
 from skpuffer.core.laws import Exponential
 from skpuffer.exceptions import ParameterError
 from skpuffer.mechanisms import documented

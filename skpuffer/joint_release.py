@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skpuffer._parameters import choice
+from skpuffer._checks import choice
 from skpuffer._row_release import RowRelease
 
 

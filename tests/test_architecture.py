@@ -30,7 +30,7 @@ LAYERS = [
     {"core.calibration", "core.stop_loss"},
     {"core.bands", "core.gaussian_model", "core.channels"},
     {"exceptions", "accounting", "profile"},
-    {"_prior_limits"},
+    {"_prior_limits", "_checks"},
     {"_parameters", "_report"},
     {"_validation"},
     {"metrics"},

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skpuffer._parameters import column_position
+from skpuffer._checks import column_position
 from skpuffer._text import listed
 from skpuffer.core.channels import check_distances, discrete, ordinal
 from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError

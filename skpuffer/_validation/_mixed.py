@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from skpuffer._parameters import column_position
+from skpuffer._checks import column_position
 from skpuffer._text import listed
 from skpuffer._validation._categories import (
     CategorySet,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
-from skpuffer._parameters import boolean, choice, integer, number
+from skpuffer._checks import boolean, choice, integer, number
 from skpuffer.audit._views import KernelSettings
 from skpuffer.audit._witnesses import Witness, read_scorers
 from skpuffer.core.concentration import LEAST_MARGIN_ORDER

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._parameters import boolean, integer, number
+from skpuffer._checks import boolean, integer, number
 from skpuffer.audit._auditor import KernelRenyiAuditor
 from skpuffer.audit._cases import CaseAudit, EstimatorAudit
 from skpuffer.audit._promised import Case, promised_cases

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer._parameters import boolean, choice, integer, number
+from skpuffer._checks import boolean, choice, integer, number
 from skpuffer.audit._claims import read_regs, several
 from skpuffer.exceptions import ParameterError
 from skpuffer.metrics import STATIONARY

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer._parameters import boolean, integer
+from skpuffer._checks import boolean, integer
 from skpuffer._validation import read_tables
 from skpuffer.core.gram import gram_divergence
 from skpuffer.exceptions import ParameterError

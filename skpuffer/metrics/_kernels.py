@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skpuffer._parameters import integer, number
+from skpuffer._checks import integer, number
 from skpuffer._validation import read_tables
 from skpuffer.core.features import median_distance
 from skpuffer.core.prior import FloatArray

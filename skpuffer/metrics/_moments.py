@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer._parameters import choice, integer, number
+from skpuffer._checks import choice, integer, number
 from skpuffer._validation import read_table
 from skpuffer.core.features import FourierFeatures, moment_sum
 from skpuffer.core.gram import moment_divergence

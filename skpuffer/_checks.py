@@ -1,0 +1,82 @@
+"""Checks of single parameters, which every public function shares.
+
+Each names the parameter, the value received and what is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from skpuffer.exceptions import ParameterError
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    infinite: bool = False,
+) -> float:
+    """Return a real parameter strictly between two limits."""
+    limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
+    limits += f" and below {below:g}" if math.isfinite(below) else ""
+    limits += " (inf allowed)" if infinite else ", finite"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name}={value!r} must be {limits}")
+    value = float(value)
+    in_range = above < value and (value < below or (infinite and value == math.inf))
+    if not in_range:
+        raise ParameterError(f"{name}={value!r} must be {limits}")
+    return value
+
+
+def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:
+    """Return an integer parameter from `least` upwards."""
+    whole = is_integer(value) or (booleans and isinstance(value, bool))
+    if not whole or value < least:
+        raise ParameterError(
+            f"{name}={value!r} must be an integer from {least} upwards"
+        )
+    return int(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Return a parameter that is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name}={value!r} must be True or False")
+    return bool(value)
+
+
+def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return a parameter that is one of several words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{name}={value!r} must be one of {', '.join(allowed)}")
+    return value
+
+
+def column_position(
+    name: Hashable,
+    names: Sequence[str],
+    parameter: str,
+    kind: str = "released column",
+) -> int:
+    """Return where a column stands that is given by name, or by position in an array."""
+    for known in (str(name), f"x{name}") if is_integer(name) else (str(name),):
+        if known in names:
+            return list(names).index(known)
+    raise ParameterError(
+        f"{parameter} names {name!r}, which is not a {kind} ({', '.join(names)})"
+    )
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number, and no truth value."""
+    return isinstance(value, numbers.Integral) and not isinstance(
+        value, (bool, np.bool_)
+    )
