@@ -82,7 +82,6 @@ class RowRelease(Release):
 
     def _keep(self, sample: Sample) -> None:
         self._sets = sample.sets
-        self._unknown = self._unknown_codes()
         self._counts = tuple(
             None if one is None else Channel.of(one.distances, scale).counts
             for one, scale in zip(sample.sets, self.scale_.tolist(), strict=True)
@@ -137,24 +136,17 @@ class RowRelease(Release):
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         return mixed_like(released, remaining, self._sets)
 
-    def _unknown_codes(self) -> tuple[int | None, ...]:
-        """Return what stands for labels outside each set now: see `unknown_code`."""
-        return tuple(
-            None if one is None else unknown_code(self, one, name)
-            for one, name in zip(self._sets, self.guarantee_.columns, strict=True)
-        )
-
     def _refuse_other_policy(self) -> None:
         """Refuse labels to stand for others that stood for themselves in fit.
 
         The channels were calibrated with the labels of the fitted rows replaced as
         `unknown` said then. Where it refused them, none was there.
         """
-        for name, now, then in zip(
-            self.guarantee_.columns, self._unknown_codes(), self._unknown, strict=True
-        ):
-            none_there = then is None and self.guarantee_.prior_model != "population"
-            if now is not None and now != then and not none_there:
+        for name, one in zip(self.guarantee_.columns, self._sets, strict=True):
+            now = None if one is None else unknown_code(self, one, name)
+            if now is None or now == one.unknown:
+                continue
+            if one.unknown is not None or self.guarantee_.prior_model == "population":
                 raise ParameterError(
                     f"unknown={self.unknown!r} is not what column {name!r} was fitted "
                     "with, and the guarantee is about labels replaced as in fit: fit "

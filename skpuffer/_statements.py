@@ -95,6 +95,9 @@ def make_guarantee(
             for name, one in zip(sample.names, sets, strict=True)
             if one is not None and one.from_data
         ),
+        unknown=tuple(
+            "error" if one is None else one.stands_for_unknown for one in sets
+        ),
         versions=_versions(),
     )
 

@@ -81,6 +81,9 @@ class Guarantee:
         What the distances between them are called.
     categories_from_data : tuple of str
         Columns whose categories are those that occurred, which tells of the data.
+    unknown : tuple
+        Of each column: "error" where labels outside its categories are refused, the
+        category that they count as, or "uniform".
     versions : tuple of (package, version)
         What computed the scale.
 
@@ -120,6 +123,7 @@ class Guarantee:
     categories: tuple[tuple[Hashable, ...] | None, ...] = ()
     metrics: tuple[str | None, ...] = ()
     categories_from_data: tuple[str, ...] = ()
+    unknown: tuple[Hashable, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     power: float | None = None
 
@@ -181,6 +185,15 @@ class Guarantee:
         if self.target is not None:
             epsilon, delta = map(number_text, self.target)
             sentences.append(f"This implies (ε, δ) = ({epsilon}, {delta}).")
+        counted = [
+            f"{label_text(label)} ({column})"
+            for column, label in zip(self.columns, self.unknown, strict=False)
+            if label not in ("error", "uniform")
+        ]
+        if counted:
+            sentences.append(
+                f"Labels outside the categories count as {listed(counted)}."
+            )
         if self.n_releases == 1:
             sentences.append("It covers one release of one row.")
         else:
@@ -206,6 +219,8 @@ class Guarantee:
         if self.categories_from_data:
             named = listed(list(self.categories_from_data))
             exceptions.append(f"which categories occur ({named})")
+        if "uniform" in self.unknown and self.prior_model != "bounded":
+            exceptions.append("labels outside the categories")
         if self.skipped:
             exceptions.append(f"pairs that do not occur ({len(self.skipped)} skipped)")
         still = [c for c, b in zip(self.columns, self.scale, strict=True) if b == 0]

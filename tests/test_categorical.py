@@ -671,6 +671,8 @@ def test_what_stands_for_unknown_labels_is_what_it_was_in_fit():
         draw = Categorical(secret="sex", categories=[["a", "b"]], unknown="a").fit(
             table
         )
+    assert "Labels outside the categories count as a (job)." in str(draw.guarantee_)
+    assert draw.guarantee_.to_dict()["unknown"] == ["a"]
     for policy in ("b", "uniform", {"job": "b"}):
         with pytest.raises(ParameterError, match=r"unknown=.*fit again"):
             draw.set_params(unknown=policy).transform(table)
@@ -678,6 +680,10 @@ def test_what_stands_for_unknown_labels_is_what_it_was_in_fit():
         draw.set_params(unknown="error").transform(table)
     # Where fit refused unknown labels, none was there.
     open_set = Categorical(secret="sex", categories=[["a", "b", "z"]]).fit(table)
+    assert "outside the categories" not in str(open_set.guarantee_)
+    drawn = clone(open_set).set_params(unknown="uniform").fit(table).guarantee_
+    assert "Not covered: several rows" in str(drawn)
+    assert "labels outside the categories" in str(drawn)
     other = pd.DataFrame({"job": ["q"] * 5})
     assert set(open_set.set_params(unknown="b").transform(other)["job"]) <= {*"abz"}
 

@@ -36,12 +36,22 @@ class CategorySet:
         What the distances are called.
     from_data : bool
         Whether the labels are those that occurred, and not declared.
+    unknown : int or None
+        What stood for labels outside the set in fit: see `unknown_code`.
     """
 
     labels: tuple[Hashable, ...]
     distances: np.ndarray
     metric: str
     from_data: bool = False
+    unknown: int | None = None
+
+    @property
+    def stands_for_unknown(self) -> Hashable:
+        """The policy for labels outside in words: a category, "uniform" or "error"."""
+        if self.unknown is None:
+            return "error"
+        return "uniform" if self.unknown < 0 else self.labels[self.unknown]
 
     def recoded(self, codes: np.ndarray, found: Sequence[Hashable]) -> np.ndarray:
         """Return codes in this set for codes in `found`; −1 for what is not in it."""

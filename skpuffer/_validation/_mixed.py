@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -79,9 +80,14 @@ def read_mixed(
     places = np.flatnonzero(chosen).tolist()
     coded = [_coded(X, place, names[place], absent) for place in places]
     if sets is None:
-        declared = iter(declare_sets(estimator, coded))
-        sets = tuple(next(declared) if one else None for one in chosen)
-        _check_unknown(estimator, sets, [one.name for one in coded])
+        named = [column.name for column in coded]
+        declared = declare_sets(estimator, coded)
+        _check_unknown(estimator, declared, named)
+        fitted = iter(
+            replace(one, unknown=unknown_code(estimator, one, name))
+            for one, name in zip(declared, named, strict=True)
+        )
+        sets = tuple(next(fitted) if one else None for one in chosen)
     values = np.empty((len(X), width), order="F")
     numeric = np.flatnonzero(~np.asarray(chosen))
     if len(numeric):
