@@ -34,7 +34,8 @@ class JointRelease(RowRelease):
         "empirical": the conditional distributions of the fitted rows. "bounded": any
         distributions on the declared `bounds` and `categories`.
     law : {"laplace", "gaussian"}, default="laplace"
-        The noise of the numbers.
+        The noise of the numbers. Gaussian noise has no order ∞, with or without
+        columns of numbers.
     categorical : "auto" or list, default="auto"
         Columns of categories, by name, or by position in an array. "auto": those of
         text, bool, category or objects that are no numbers.

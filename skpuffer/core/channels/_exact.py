@@ -205,7 +205,8 @@ def exact_divergence(pair: RowPair, budget: Budget, scale: FloatArray) -> float:
     float
         Nats, the larger of both directions.
     """
-    law = Laplace()  # there are no numbers to add noise to
+    # Any law will do: there are no numbers to add its noise to.
+    law = Laplace()
     rule = RowTransport()
     witness = rule.calibrate(pair, law, budget).witness if scale.all() else pair.bound
     upper = rule.divergence(witness, law, budget, scale)

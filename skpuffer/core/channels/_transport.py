@@ -29,7 +29,8 @@ _MAX_REFINEMENTS = 8
 # The same where only parts are re-solved, which takes some ten seconds.
 _SEARCH_GAIN = 0.03
 _MAX_SEARCHES = 3
-# No entry of a channel changes once the scale is so small a part of any distance.
+# No entry of a channel changes once the scale is so small a part of any distance:
+# what is beyond e^−64 is below its unit of 2^−62.
 _SMALLEST = 1 / 64
 
 
