@@ -19,8 +19,8 @@ _PARAMETERS = """
     ----------
     alpha : float or "auto", default=2.0
         Rényi order, {orders}. "auto", with `delta`: the order that keeps the (ε, δ)
-        promise with the least noise (of one column; of several columns jointly, before
-        their coupling is refined).
+        promise with the least noise; of several columns jointly, with couplings that
+        are refined for it in turn.
     epsilon : float, default=1.0
         Bound on the Rényi divergence, in nats. With `delta`: the ε of an (ε, δ)
         promise.
