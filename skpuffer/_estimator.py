@@ -213,9 +213,9 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray
             Upper bounds on the divergence in both directions, nats, of the shape of
-            `alphas`: what transport (or ``calibration="exact"`` its quadrature) proves
-            at a grid of orders, rounded up to ten bits, and chords between them;
-            infinite where nothing is known.
+            `alphas`: what transport proves at a grid of orders (the exact rule its
+            sums or quadrature, the Gaussian model its closed form), rounded up to ten
+            bits, and chords between them; infinite where nothing is known.
 
         Raises
         ------
