@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -81,16 +82,23 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         CalibrationError, TransportPlanError
             No scale could be confirmed to satisfy the condition.
         """
+        with self._all_or_nothing():
+            settings, sample = self._prepare(X, y, secret, prior, sample_weight)
+            self._calibrate(settings, sample)
+        return self
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Forget an earlier fit, and remember it again if this one fails."""
         before = dict(vars(self))
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self._fit(X, y, secret, prior, sample_weight)
+            yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self
 
     @abstractmethod
     def _prepare(
@@ -98,8 +106,8 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data."""
 
-    def _fit(self, X: Any, y: Any, secret: Any, prior: Any, weight: Any) -> None:
-        settings, sample = self._prepare(X, y, secret, prior, weight)
+    def _calibrate(self, settings: Settings, sample: Sample) -> None:
+        """Find the scales, and set what a fitted estimator has."""
         fitted = fit_scales(
             sample,
             settings,

@@ -164,5 +164,8 @@ def category_shares(sample: Sample, column: int) -> np.ndarray:
     """Return how often each category of a column occurs in all rows together."""
     codes = sample.values[:, column].astype(np.intp)
     size = len(sample.sets[column].labels)
-    counted = np.bincount(codes, sample.weight, minlength=size)
+    mass = sample.weight
+    if sample.counts is not None:
+        mass = sample.counts if mass is None else mass * sample.counts
+    counted = np.bincount(codes, mass, minlength=size)
     return counted / counted.sum()

@@ -49,6 +49,8 @@ class Sample:
     prior : Groups or None
     weight : ndarray of shape (n,), or None
         Positive sample weights.
+    counts : ndarray of shape (n,), int64, or None
+        How many rows of data each row stands for, where that is not one.
     ranges : ndarray of shape (k, 2)
         Declared bounds; infinite where there are none.
     column_weights : ndarray of shape (k,), or None
@@ -67,6 +69,7 @@ class Sample:
     secret: Groups
     prior: Groups | None
     weight: np.ndarray | None
+    counts: np.ndarray | None
     ranges: np.ndarray
     column_weights: np.ndarray | None
     pairs: list[tuple[Hashable, Hashable]]
@@ -99,10 +102,13 @@ class Sample:
                     member &= here
                 rows = np.flatnonzero(member)
                 if len(rows):
-                    weight = None if self.weight is None else self.weight[rows]
+                    weight, counts = (
+                        None if given is None else given[rows]
+                        for given in (self.weight, self.counts)
+                    )
                     secrets.append(value)
                     conditionals.append(
-                        Conditional.from_rows(values.take(rows, axis=0), weight)
+                        Conditional.from_rows(values.take(rows, axis=0), weight, counts)
                     )
             pairs = tuple(
                 (secrets.index(a), secrets.index(b))
@@ -122,6 +128,7 @@ def read_sample(
     weight: Any,
     *,
     mixed: bool = False,
+    counts: np.ndarray | None = None,
 ) -> Sample:
     """Turn what fit was given into rows, groups and ranges.
 
@@ -133,6 +140,8 @@ def read_sample(
         As in `fit`.
     mixed : bool
         Whether there may be categories among the columns.
+    counts : ndarray of shape (n,), int64, optional
+        How many rows of data each row stands for, positive.
 
     Returns
     -------
@@ -192,6 +201,7 @@ def read_sample(
         # A weight of zero is a row that is not there.
         kept = weight > 0
         values, weight = values[kept], weight[kept]
+        counts = None if counts is None else counts[kept]
         groups = {parameter: group.subset(kept) for parameter, group in groups.items()}
     return Sample(
         values=values,
@@ -199,6 +209,7 @@ def read_sample(
         secret=groups["secret"],
         prior=groups.get("prior"),
         weight=weight,
+        counts=counts,
         ranges=ranges,
         column_weights=column_weights,
         pairs=select_pairs(estimator.secret_pairs, groups["secret"].labels),

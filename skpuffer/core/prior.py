@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -53,7 +54,9 @@ class Conditional:
     weight: float
 
     @classmethod
-    def from_rows(cls, rows: Any, weights: Any = None) -> Conditional:
+    def from_rows(
+        cls, rows: Any, weights: Any = None, counts: Any = None
+    ) -> Conditional:
         """Collect equal rows.
 
         Parameters
@@ -63,6 +66,8 @@ class Conditional:
         weights : array-like of shape (n,), optional
             Non-negative; rows of weight zero are dropped. Fractions are kept
             exactly: a float is a fraction.
+        counts : array-like of shape (n,), int64, optional
+            How many rows of data each stands for, positive; one by default.
 
         Returns
         -------
@@ -75,34 +80,41 @@ class Conditional:
         """
         values = np.asarray(rows, dtype=np.float64)
         weight = None if weights is None else np.asarray(weights, dtype=np.float64)
+        count = None if counts is None else np.asarray(counts, dtype=np.int64)
         if weight is not None and not weight.all():
-            values, weight = values[weight > 0], weight[weight > 0]
-        n_rows = len(values)
-        if n_rows == 0:
+            kept = weight > 0
+            values, weight = values[kept], weight[kept]
+            count = None if count is None else count[kept]
+        if len(values) == 0:
             raise ValueError("a conditional distribution needs a row of positive mass")
+        n_rows = len(values) if count is None else int(count.sum())
+        masses = _masses(weight, count)
         order: NDArray[np.intp] | None = None
-        if values.shape[1] == 1 and weight is None:
+        if values.shape[1] == 1 and masses is None:
             # No permutation is wanted, and sorting values alone is much faster.
             values = np.sort(values, axis=0)
         else:
             order = np.lexsort(values.T[::-1])
             values = values[order]
-        new = np.empty(n_rows, dtype=bool)
+        new = np.empty(len(values), dtype=bool)
         new[0] = True
         np.not_equal(values[1:, 0], values[:-1, 0], out=new[1:])
         for column in values.T[1:]:
             new[1:] |= column[1:] != column[:-1]
-        if weight is None and new.all():
+        if masses is None and new.all():
             ones = np.ones(n_rows, dtype=np.int64)
             return cls(values, ones, n_rows, float(n_rows))
         starts = np.flatnonzero(new)
-        if weight is None:
+        if masses is None:
             mass: IntArray = np.diff(starts, append=n_rows)
         else:
-            mass = np.add.reduceat(_as_integers(weight[order]), starts)
-        # fsum: the same for every order of the rows.
-        total = float(n_rows) if weight is None else math.fsum(weight.tolist())
-        return cls(values[starts], _without_common_factor(mass), n_rows, total)
+            mass = np.add.reduceat(masses[order], starts)
+        return cls(
+            values[starts],
+            _without_common_factor(mass),
+            n_rows,
+            float(n_rows) if weight is None else _sum(weight, count),
+        )
 
     @cached_property
     def total(self) -> int:
@@ -166,6 +178,23 @@ def common_masses(
         factor = common // conditional.total
         scaled.append(mass if factor == 1 else mass * factor)
     return scaled[0], scaled[1], common
+
+
+def _masses(weight: FloatArray | None, count: IntArray | None) -> IntArray | None:
+    """Return integers in proportion to weight times count; none where all are one."""
+    if weight is None or count is None:
+        return count if weight is None else _as_integers(weight)
+    exact = _as_integers(weight).astype(object) * count.astype(object)
+    fits = exact.sum() < _INT64_LIMIT
+    return np.asarray(exact.astype(np.int64) if fits else exact)
+
+
+def _sum(weight: FloatArray, count: IntArray | None) -> float:
+    """Add up weights, the same for every order of the rows."""
+    if count is None:
+        return math.fsum(weight.tolist())
+    pairs = zip(weight.tolist(), count.tolist(), strict=True)
+    return float(sum(Fraction(value) * times for value, times in pairs))
 
 
 def _as_integers(weight: FloatArray) -> IntArray:

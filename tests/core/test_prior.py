@@ -198,3 +198,19 @@ def test_a_prior_is_a_frozen_record():
         prior.label = "x"
     with pytest.raises(AttributeError):
         item.mass = np.array([2])
+
+
+def test_counted_rows_are_rows_repeated():
+    rng = np.random.default_rng(3)
+    rows, counts = rng.integers(0, 4, (30, 2)).astype(float), rng.integers(1, 6, 30)
+    weights = rng.choice([0.25, 1.0, 0.1, 0.0], 30)
+    for weight in (None, weights):
+        counted = Conditional.from_rows(rows, weight, counts)
+        again = Conditional.from_rows(
+            rows.repeat(counts, axis=0),
+            None if weight is None else weight.repeat(counts),
+        )
+        assert counted.same_distribution(again)
+        assert counted.n_rows == again.n_rows
+        assert counted.weight == again.weight
+        assert counted.mass.dtype == again.mass.dtype
