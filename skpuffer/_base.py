@@ -8,11 +8,14 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import Release, additive, refuse_off_grid
+from skpuffer._estimator import BitsOf, Release, additive, refuse_off_grid
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     Sample,
     frame_like,
+    read_layout,
     read_rows,
     read_sample,
     within_bounds,
@@ -110,6 +113,15 @@ class AdditiveRelease(Release):
         """
         check_is_fitted(self)
         seed = check_release(self.get_params(deep=False), self._ranges)
+        if is_lazy(X):
+            lazily = release_lazily(self, X, seed)
+            self._warn_of_release(seed)
+            return lazily
+        rows = self._rows(X)
+        self._warn_of_release(seed)
+        return self._released(rows, self._fresh_bits(seed))
+
+    def _rows(self, X: Any) -> tuple[Any, np.ndarray, np.dtype]:
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
@@ -119,12 +131,20 @@ class AdditiveRelease(Release):
             refuse=self.out_of_bounds == "error",
         )
         refuse_off_grid(values, self.scale_, names)
-        self._warn_of_release(seed)
+        return remaining, values, given.dtype
+
+    def _released(self, rows: tuple[Any, np.ndarray, np.dtype], bits: BitsOf) -> Any:
+        remaining, values, dtype = rows
         noises = [additive(self._fitted_law, scale) for scale in self.scale_.tolist()]
-        released = self._release(values, noises, seed)
+        released = self._release(values, noises, bits)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return frame_like(released, remaining, given.dtype)
+        return frame_like(released, remaining, dtype)
+
+    def _layout(self, X: Any) -> Any:
+        names = self.guarantee_.columns
+        remaining, dtype = read_layout(self, X, self._dropped, names, numeric=True)
+        return frame_like(np.empty((0, len(names))), remaining, dtype)
 
     @property
     def noise_covariance_(self) -> np.ndarray:

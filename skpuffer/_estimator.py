@@ -34,6 +34,8 @@ _COUNTING = Lock()
 
 # Writes the release of some values of one column.
 ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
+# The source of bits for a column's chunk, by their numbers and the chunk's values.
+BitsOf = Callable[[int, int, np.ndarray], BitSource]
 
 
 class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -181,13 +183,35 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
                 zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=4
             )
 
-    def _release(
-        self, values: np.ndarray, noises: Sequence[ColumnNoise], seed: int | None
-    ) -> np.ndarray:
-        """Release each column, chunk by chunk, on `n_jobs` threads."""
+    def _next_call(self) -> int:
+        """Count a release, before any of its bits are drawn."""
         with _COUNTING:
             # Threads that transform at the same time get numbers of their own.
-            call = self._calls["made"] = self._calls["made"] + 1
+            call: int = self._calls["made"] + 1
+            self._calls["made"] = call
+        return call
+
+    def _fresh_bits(self, seed: int | None) -> BitsOf:
+        """Return bits for one release, which no other call shares."""
+        call = self._next_call()
+        return lambda column, chunk, values: _bits(seed, call, column, chunk)
+
+    @abstractmethod
+    def _rows(self, X: Any) -> Any:
+        """Read and check rows to release."""
+
+    @abstractmethod
+    def _released(self, rows: Any, bits: BitsOf) -> Any:
+        """Release rows that were read."""
+
+    @abstractmethod
+    def _layout(self, X: Any) -> Any:
+        """Return the release of no rows; wrong columns are refused here."""
+
+    def _release(
+        self, values: np.ndarray, noises: Sequence[ColumnNoise], bits: BitsOf
+    ) -> np.ndarray:
+        """Release each column, chunk by chunk, on `n_jobs` threads."""
         released = np.empty_like(values, order="F")
         tasks = [
             (column, start)
@@ -198,7 +222,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             delayed(noises[column])(
                 values[start : start + _CHUNK, column],
                 released[start : start + _CHUNK, column],
-                _bits(seed, call, column, start // _CHUNK),
+                bits(column, start // _CHUNK, values[start : start + _CHUNK, column]),
             )
             for column, start in tasks
         )

@@ -9,11 +9,20 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import ColumnNoise, Release, additive, refuse_off_grid
+from skpuffer._estimator import (
+    BitsOf,
+    ColumnNoise,
+    Release,
+    additive,
+    refuse_off_grid,
+)
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     Sample,
     mixed_like,
+    read_layout,
     read_mixed_rows,
     read_sample,
     unknown_code,
@@ -119,22 +128,40 @@ class RowRelease(Release):
         self._refuse_other_policy()
         numeric = np.array([counts is None for counts in self._counts])
         seed = check_release(self._settings(), self._ranges[numeric])
+        if is_lazy(X):
+            lazily = release_lazily(self, X, seed)
+            self._warn_of_release(seed)
+            return lazily
+        rows = self._rows(X)
+        self._warn_of_release(seed)
+        return self._released(rows, self._fresh_bits(seed))
+
+    def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns
+        numeric = np.array([counts is None for counts in self._counts])
         remaining, values = read_mixed_rows(self, X, self._dropped, names, self._sets)
         values = within_bounds(
             values, self._ranges, names, refuse=self.out_of_bounds == "error"
         )
         refuse_off_grid(values, np.where(numeric, self.scale_, 0), names)
-        self._warn_of_release(seed)
-        law = self._fitted_law if numeric.any() else None
+        return remaining, values
+
+    def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
+        remaining, values = rows
+        law = self._fitted_law if any(one is None for one in self._counts) else None
         noises = [
             additive(law, scale) if counts is None else _drawn(Channel(counts))
             for counts, scale in zip(self._counts, self.scale_.tolist(), strict=True)
         ]
-        released = self._release(values, noises, seed)
+        released = self._release(values, noises, bits)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         return mixed_like(released, remaining, self._sets)
+
+    def _layout(self, X: Any) -> Any:
+        names = self.guarantee_.columns
+        remaining, _ = read_layout(self, X, self._dropped, names)
+        return mixed_like(np.empty((0, len(names))), remaining, self._sets)
 
     def _refuse_other_policy(self) -> None:
         """Refuse labels to stand for others that stood for themselves in fit.

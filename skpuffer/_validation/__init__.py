@@ -9,7 +9,12 @@ from skpuffer._validation._again import read_again
 from skpuffer._validation._categories import CategorySet, unknown_code
 from skpuffer._validation._frames import Dropped, frame_like, take_columns
 from skpuffer._validation._groups import Groups
-from skpuffer._validation._rows import read_mixed_rows, read_rows, within_bounds
+from skpuffer._validation._rows import (
+    read_layout,
+    read_mixed_rows,
+    read_rows,
+    within_bounds,
+)
 from skpuffer._validation._sample import Sample, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import mixed_like
@@ -22,6 +27,7 @@ __all__ = [
     "frame_like",
     "mixed_like",
     "read_again",
+    "read_layout",
     "read_mixed_rows",
     "read_rows",
     "read_sample",

@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from skpuffer._validation._categories import CategorySet
 from skpuffer._validation._frames import Dropped, default_names, is_frame
 from skpuffer._validation._mixed import read_mixed
-from skpuffer._validation._values import numeric_matrix, readable, refuse_non_finite
+from skpuffer._validation._values import (
+    numeric_matrix,
+    readable,
+    refuse_non_finite,
+    refuse_non_numeric,
+    refuse_text,
+)
 
 
 def read_rows(
@@ -37,6 +44,34 @@ def read_mixed_rows(
     refuse_other_names(estimator, remaining, dropped, names)
     values, _, _ = read_mixed(estimator, remaining, dropped, tuple(sets))
     return remaining, values
+
+
+def read_layout(
+    estimator: BaseEstimator,
+    X: Any,
+    dropped: Dropped,
+    names: Sequence[str],
+    *,
+    numeric: bool = False,
+) -> tuple[Any, np.dtype]:
+    """Check the columns of a frame or array without rows.
+
+    Returns
+    -------
+    remaining : frame or ndarray
+        Without secret and prior columns.
+    dtype : numpy dtype
+        Of the release of an array of numbers.
+    """
+    remaining = dropped.remove_from(readable(X))
+    validate_data(estimator, remaining, reset=False, skip_check_array=True)
+    refuse_other_names(estimator, remaining, dropped, names)
+    if numeric and is_frame(remaining):
+        refuse_non_numeric(remaining)
+    elif numeric:
+        refuse_text(remaining)
+    narrow = getattr(remaining, "dtype", None) == np.float32
+    return remaining, np.dtype(np.float32 if narrow else np.float64)
 
 
 def refuse_other_names(
