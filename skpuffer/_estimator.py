@@ -19,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales
+from skpuffer._lazy_release import BitsOf
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
@@ -34,8 +35,6 @@ _COUNTING = Lock()
 
 # Writes the release of some values of one column.
 ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
-# The source of bits for a column's chunk, by their numbers and the chunk's values.
-BitsOf = Callable[[int, int, np.ndarray], BitSource]
 
 
 class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):

@@ -9,8 +9,9 @@ another order or with other values, have noise of their own.
 from __future__ import annotations
 
 import copy
-import os
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from os import urandom
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -21,34 +22,31 @@ from skpuffer.core.bits import KEY_BYTES
 from skpuffer.core.sampling import BitSource, KeyedBits, SeededBits, bound_key
 from skpuffer.exceptions import ParameterError
 
+# The source of bits for a column's chunk, by their numbers and the chunk's values.
+BitsOf = Callable[[int, int, np.ndarray], BitSource]
+
 # What a partition's release does not read.
 _REPORTS = ("profile_", "report_")
 
 
-class KeyedSource(NamedTuple):
-    """Bits of a secret key, for one partition."""
+def keyed_source(key: bytes, partition: int) -> BitsOf:
+    """Return bits of a secret key for a partition: for these values, and no others."""
 
-    key: bytes
-    partition: int
+    def bits(column: int, chunk: int, values: np.ndarray) -> BitSource:
+        return KeyedBits(bound_key(key, values), partition, column, chunk)
 
-    def __call__(self, column: int, chunk: int, values: np.ndarray) -> BitSource:
-        """Return the bits of a column's chunk, for these values alone."""
-        key = bound_key(self.key, values)
-        return KeyedBits(key, self.partition, column, chunk)
+    return bits
 
 
-class SeededSource(NamedTuple):
-    """Bits of a seed and the number of a call, for one partition."""
+def seeded_source(seed: int, call: int, partition: int) -> BitsOf:
+    """Return bits of a seed and the number of a call, for a partition."""
 
-    seed: int
-    call: int
-    partition: int
+    def bits(column: int, chunk: int, values: np.ndarray) -> BitSource:
+        # One number for the four, each below 2^32; rows in memory have 0 in front.
+        number = (partition + 1 << 96) + (call << 64) + (column << 32) + chunk
+        return SeededBits(seed, number)
 
-    def __call__(self, column: int, chunk: int, values: np.ndarray) -> BitSource:
-        """Return the bits of a column's chunk."""
-        # One number for the four, each below 2^32; what is no partition has 0 here.
-        number = (self.partition + 1 << 96) + (self.call << 64) + (column << 32) + chunk
-        return SeededBits(self.seed, number)
+    return bits
 
 
 class PartitionRelease:
@@ -61,17 +59,17 @@ class PartitionRelease:
         for name in _REPORTS:
             delattr(self._estimator, name)
         self._seed = seed
-        call = estimator._next_call()
-        self._secret = os.urandom(KEY_BYTES) if seed is None else call
+        self._call = estimator._next_call()
+        self._key = urandom(KEY_BYTES)
 
     def __call__(self, part: Any, number: int) -> Any:
         """Release a partition."""
         if not len(part):
             return self._estimator._layout(part)
         source = (
-            KeyedSource(self._secret, number)
+            keyed_source(self._key, number)
             if self._seed is None
-            else SeededSource(self._seed, self._secret, number)
+            else seeded_source(self._seed, self._call, number)
         )
         return self._estimator._released(self._estimator._rows(part), source)
 

@@ -10,14 +10,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._estimator import (
-    BitsOf,
     ColumnNoise,
     Release,
     additive,
     refuse_off_grid,
 )
 from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import release_lazily
+from skpuffer._lazy_release import BitsOf, release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     Sample,

@@ -24,8 +24,9 @@ Summary = TypeVar("Summary")
 
 
 def is_dask(X: object) -> bool:
-    """Whether X is a Dask DataFrame or a Dask array."""
-    return _is(X, "dask.dataframe", "DataFrame") or _is(X, "dask.array", "Array")
+    """Whether X is a Dask DataFrame or series, or a Dask array."""
+    frame = _is(X, "dask.dataframe", "DataFrame", "Series")
+    return frame or _is(X, "dask.array", "Array")
 
 
 def _is(X: object, module: str, *names: str) -> bool:
@@ -158,8 +159,12 @@ def map_parts(X: Any, function: Callable[[Any, int], Any], empty: Any) -> Any:
 
 def without_rows(X: Any) -> Any:
     """Return a pandas frame or an array with the columns of X and no rows."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"X is of Dask with {X.ndim} dimension(s), and rows with columns are needed: "
+            "of a series X.to_frame(), of an array X.reshape(-1, 1)"
+        )
     if _is(X, "dask.array", "Array"):
-        _refuse_other_shape(X)
         return np.empty((0, X.shape[1]), dtype=X.dtype)
     from dask.dataframe.dispatch import make_meta
 
@@ -168,16 +173,7 @@ def without_rows(X: Any) -> Any:
 
 def _whole_rows(X: Any) -> Any:
     """Return a 2-D array whose chunks hold all columns."""
-    _refuse_other_shape(X)
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-
-
-def _refuse_other_shape(X: Any) -> None:
-    if X.ndim != 2:
-        raise ValueError(
-            f"X is a Dask array of {X.ndim} dimension(s): rows and columns are needed "
-            "(X.reshape(-1, 1) makes a column of one)"
-        )
 
 
 def _aligned(
@@ -191,7 +187,7 @@ def _aligned(
     parts = _parts(X, optimised=False)
     columns = {}
     for name, value in beside.items():
-        if not (is_dask(value) or _is(value, "dask.dataframe", "Series")):
+        if not is_dask(value):
             raise ParameterError(
                 f"X is of Dask and {name} is not ({type(value).__name__}): give a Dask "
                 "series or array that is partitioned like X, or name a column of X in "
