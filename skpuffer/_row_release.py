@@ -19,11 +19,13 @@ from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import BitsOf, release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
+    CountedRows,
     Sample,
     mixed_like,
     read_layout,
     read_mixed_rows,
     read_sample,
+    to_multiples,
     unknown_code,
     within_bounds,
 )
@@ -59,7 +61,13 @@ class RowRelease(Release):
         )
 
     def _prepare(
-        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         name = type(self).__name__
         others = {"population", "gaussian"} - set(self._prior_models)
@@ -72,7 +80,9 @@ class RowRelease(Release):
         # Which columns need bounds is known once they are read.
         given = self._settings() | {"bounds": ()}
         settings = check_parameters(LAWS[self.law](), given)
-        sample = read_sample(self, X, y, secret, prior, weight, mixed=True)
+        sample = read_sample(
+            self, X, y, secret, prior, weight, mixed=True, counted=counted
+        )
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)
@@ -139,6 +149,7 @@ class RowRelease(Release):
         names = self.guarantee_.columns
         numeric = np.array([counts is None for counts in self._counts])
         remaining, values = read_mixed_rows(self, X, self._dropped, names, self._sets)
+        values = to_multiples(values, self.guarantee_.rounding, names)
         values = within_bounds(
             values, self._ranges, names, refuse=self.out_of_bounds == "error"
         )
