@@ -79,6 +79,9 @@ class AdditiveRelease(Release):
         """Make the law of the current parameters; what fit made is what is released."""
         return LAWS[self._law]()
 
+    def _check(self) -> Settings:
+        return check_parameters(self._law_instance(), self.get_params(deep=False))
+
     def _prepare(
         self,
         X: Any,
@@ -88,7 +91,7 @@ class AdditiveRelease(Release):
         weight: Any,
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
-        settings = check_parameters(self._law_instance(), self.get_params(deep=False))
+        settings = self._check()
         sample = read_sample(self, X, y, secret, prior, weight, counted=counted)
         return settings, sample
 
@@ -100,14 +103,15 @@ class AdditiveRelease(Release):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             With or without the secret and prior columns.
 
         Returns
         -------
         frame or ndarray of shape (n, k)
             The released columns: a frame of the kind of X with its index, an array for
-            an array, or what `set_output` asks for. float32 stays float32.
+            an array, or what `set_output` asks for. float32 stays float32. Of lazy
+            rows a lazy frame or array: one release, however often it is computed.
 
         Raises
         ------
@@ -118,7 +122,8 @@ class AdditiveRelease(Release):
             value that fit would have refused.
         ValueError
             A value is missing, infinite, out of bounds (``out_of_bounds="error"``) or
-            too large for the grid; or columns differ from those in fit.
+            too large for the grid; or columns differ from those in fit. Of lazy rows,
+            values are refused once they are computed.
         """
         check_is_fitted(self)
         seed = check_release(self.get_params(deep=False), self._ranges)

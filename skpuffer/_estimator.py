@@ -19,7 +19,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales
-from skpuffer._lazy_release import BitsOf
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import BitsOf, count_lazily
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
@@ -56,9 +57,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             The columns to release, and the secret and prior columns where the
-            constructor names them.
+            constructor names them. Lazy rows are counted where they are, in one pass,
+            and distinct ones alone come here; what is beside them is of Dask too.
         y : array-like of shape (n,), optional
             The secret if ``secret_from_y=True``; otherwise ignored: in a pipeline it
             is the target.
@@ -84,6 +86,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         CalibrationError, TransportPlanError
             No scale could be confirmed to satisfy the condition.
         """
+        if is_lazy(X):
+            self._check()
+            return self.fit_counts(
+                count_lazily(self, X, y, secret, prior, sample_weight)
+            )
         with self._all_or_nothing():
             settings, sample = self._prepare(X, y, secret, prior, sample_weight)
             self._calibrate(settings, sample)
@@ -135,6 +142,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    @abstractmethod
+    def _check(self) -> Settings:
+        """Check the parameters, as far as they go without data."""
 
     @abstractmethod
     def _prepare(

@@ -1,4 +1,4 @@
-"""A lazy release: what is done when a partition is computed, and where its bits are from.
+"""Lazy rows: counted for a fit, and released partition by partition.
 
 The noise of a partition is a function of a key that `transform` draws, of the
 partition's number, the column, the chunk of rows and their values. Computed again, the
@@ -18,8 +18,10 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from skpuffer._lazy import map_lazily, without_rows
+from skpuffer._validation import labels_beside
 from skpuffer.core.bits import KEY_BYTES
 from skpuffer.core.sampling import BitSource, KeyedBits, SeededBits, bound_key
+from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import ParameterError
 
 # The source of bits for a column's chunk, by their numbers and the chunk's values.
@@ -75,6 +77,18 @@ class PartitionRelease:
 
     def __repr__(self) -> str:
         return f"PartitionRelease of {type(self._estimator).__name__}"
+
+
+def count_lazily(
+    estimator: Any, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+) -> ConditionalCounts:
+    """Count lazy rows for a fit."""
+    beside = labels_beside(estimator, y, secret, prior)
+    counts = ConditionalCounts(secret=estimator.secret, prior=estimator.prior)
+    counts.update(X, **beside, sample_weight=weight)
+    if not counts.n_rows:
+        raise ValueError("X has no rows (or none of a weight above 0) to fit on")
+    return counts
 
 
 def release_lazily(estimator: Any, X: Any, seed: int | None) -> Any:

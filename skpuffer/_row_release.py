@@ -60,15 +60,7 @@ class RowRelease(Release):
             deep=False
         )
 
-    def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        secret: Any,
-        prior: Any,
-        weight: Any,
-        counted: CountedRows | None = None,
-    ) -> tuple[Settings, Sample]:
+    def _check(self) -> Settings:
         name = type(self).__name__
         others = {"population", "gaussian"} - set(self._prior_models)
         if isinstance(self.prior_model, str) and self.prior_model in others:
@@ -79,7 +71,18 @@ class RowRelease(Release):
             )
         # Which columns need bounds is known once they are read.
         given = self._settings() | {"bounds": ()}
-        settings = check_parameters(LAWS[self.law](), given)
+        return check_parameters(LAWS[self.law](), given)
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
+    ) -> tuple[Settings, Sample]:
+        settings = self._check()
         sample = read_sample(
             self, X, y, secret, prior, weight, mixed=True, counted=counted
         )
@@ -113,7 +116,7 @@ class RowRelease(Release):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             With or without the secret and prior columns.
 
         Returns
@@ -121,7 +124,8 @@ class RowRelease(Release):
         frame or ndarray of shape (n, k)
             The released columns, each of the type it had: a frame of the kind of X
             with its index, an array for an array, or what `set_output` asks for.
-            Whole numbers with noise come out as float64.
+            Whole numbers with noise come out as float64. Of lazy rows a lazy frame or
+            array: one release, however often it is computed.
 
         Raises
         ------

@@ -34,6 +34,7 @@ LAYERS = [
     {"_parameters", "_report"},
     {"_validation", "_lazy"},
     {"_tally"},
+    {"_lazy_counts"},
     {"metrics", "counts"},
     {"audit"},
     {"_prior_models", "_budget"},

@@ -11,10 +11,10 @@ from typing import Any
 
 from skpuffer._lazy import _dask, _polars
 from skpuffer._lazy._dask import is_dask, map_parts, reduce_parts
-from skpuffer._lazy._polars import collected, is_lazy_polars, map_frame
+from skpuffer._lazy._polars import count_groups, is_lazy_polars, map_frame
 
 __all__ = [
-    "collected",
+    "count_groups",
     "is_dask",
     "is_lazy",
     "is_lazy_polars",

@@ -7,7 +7,6 @@ looks into such a task, so that a partition keeps its number, and its noise.
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -40,7 +39,7 @@ def reduce_parts(
     X: Any,
     beside: Mapping[str, Any],
     summarise: Callable[..., Summary],
-    merge: Callable[[Summary, Summary], Summary],
+    merge: Callable[[list[Summary]], Summary],
 ) -> Summary | None:
     """Summarise every partition once and merge the summaries, as one graph.
 
@@ -53,7 +52,8 @@ def reduce_parts(
         Of a partition and, by name, what is beside it. It is not called for a
         partition without rows.
     merge : callable
-        Adds the second summary to the first, which it may change, and returns it.
+        Makes one summary of a list of some, and leaves them as they are: a task may
+        be run again.
 
     Returns
     -------
@@ -227,16 +227,10 @@ def _summary(
 
 
 def _merged(
-    merge: Callable[[Summary, Summary], Summary], pieces: Sequence[Summary | None]
+    merge: Callable[[list[Summary]], Summary], pieces: Sequence[Summary | None]
 ) -> Summary | None:
-    found = None
-    for piece in pieces:
-        if found is None:
-            # The inputs of a task stay as they are: it may be run again.
-            found = copy.deepcopy(piece)
-        elif piece is not None:
-            found = merge(found, piece)
-    return found
+    found = [piece for piece in pieces if piece is not None]
+    return merge(found) if len(found) > 1 else next(iter(found), None)
 
 
 def _call(function: Callable[[Any, int], Any], part: Any, number: int) -> Any:

@@ -19,7 +19,7 @@ from skpuffer._validation._rows import (
     to_multiples,
     within_bounds,
 )
-from skpuffer._validation._sample import Sample, read_sample
+from skpuffer._validation._sample import Sample, labels_beside, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import mixed_like
 
@@ -34,6 +34,7 @@ __all__ = [
     "Sample",
     "added",
     "frame_like",
+    "labels_beside",
     "mixed_like",
     "read_again",
     "read_chunk",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -128,8 +128,10 @@ class KernelMoments:
 
     def _add_partitions(self, X: Any) -> KernelMoments:
         self._refuse_other_width(without_rows(X).shape[1])
-        moments = partial(_moments_of, dict(self._parameters))
-        found = reduce_parts(X, {}, moments, KernelMoments.merge)
+        parameters = dict(self._parameters)
+        found = reduce_parts(
+            X, {}, partial(_moments_of, parameters), partial(_merged, parameters)
+        )
         if found is None:
             raise ValueError("X has no rows in any of its partitions")
         return self.merge(found)
@@ -246,3 +248,8 @@ class KernelMoments:
 def _moments_of(parameters: dict[str, Any], rows: Any) -> KernelMoments:
     """Return the moments of a partition; the features follow from the parameters."""
     return KernelMoments(**parameters).partial_fit(rows)
+
+
+def _merged(parameters: dict[str, Any], parts: list[KernelMoments]) -> KernelMoments:
+    """Return the moments of several partitions."""
+    return reduce(KernelMoments.merge, parts, KernelMoments(**parameters))
