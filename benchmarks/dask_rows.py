@@ -109,7 +109,7 @@ def dask_rows(sizes=SIZES):
             n_workers=2,
             threads_per_worker=1,
             memory_limit=WORKER_LIMIT,
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         Client(cluster) as client,
     ):

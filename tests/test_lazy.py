@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import sklearn
 from dask.dataframe.utils import assert_eq
+from packaging.version import Version
 from scipy import stats
 
 from skpuffer import (
@@ -31,6 +32,7 @@ from skpuffer.exceptions import (
     ZeroNoiseWarning,
 )
 
+OLD_POLARS = Version(pl.__version__) < Version("1.25")
 LABELS = ["low", "middle", "high"]
 RELEASES = {
     "laplace": lambda: RenyiPufferfishLaplace(secret="sex"),
@@ -110,8 +112,9 @@ def test_every_way_to_compute_a_dask_frame_has_the_same_noise(release):
     assert (doubled["more"] == doubled[last]).all()
 
 
-# Dask itself, under the newest pandas.
+# Dask and pyarrow themselves, under a pandas newer than they know.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.filterwarnings("ignore:Passing a BlockManager")
 def test_what_is_read_from_files_keeps_its_noise(tmp_path, laplace):
     rows = columns_for("laplace", people()).assign(other=1.0, more=2.0)
     for number in range(6):
@@ -189,8 +192,9 @@ def test_every_query_of_a_polars_frame_has_the_same_noise(release):
         .collect()
         .equals(whole.filter(pl.col(last) > level))
     )
-    twice = pl.concat([released, released]).collect()
-    assert twice.equals(pl.concat([whole, whole]))
+    if not OLD_POLARS:  # It panics where a plan holds one step twice.
+        twice = pl.concat([released, released]).collect()
+        assert twice.equals(pl.concat([whole, whole]))
     assert not estimator.transform(frame.lazy()).collect().equals(whole)
 
 

@@ -6,6 +6,7 @@ Imports the standard library and numpy; no mutable state in the module.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import math
 import operator
 import os
@@ -122,7 +123,7 @@ class KeyedBits:
 
 
 def bound_key(key: bytes, values: npt.NDArray[np.float64]) -> bytes:
-    """Return a key for these values alone: SHAKE-256 of the key and the values.
+    """Return a key for these values alone: HMAC-SHA-256 of the values under the key.
 
     Values that are computed again, and come out otherwise, get noise of their own: the
     difference of two results would show that of the values if they shared it.
@@ -131,10 +132,8 @@ def bound_key(key: bytes, values: npt.NDArray[np.float64]) -> bytes:
     >>> len(one), one == other
     (32, False)
     """
-    # 255 is no length of a stream that KeyedBits has, which keeps the two uses apart.
-    found = hashlib.shake_256(_checked_key(key) + b"\xff")
-    found.update(np.ascontiguousarray(values, dtype="<f8").data)
-    return found.digest(KEY_BYTES)
+    content = np.ascontiguousarray(values, dtype="<f8").data
+    return hmac.digest(_checked_key(key), content, "sha256")
 
 
 def _checked_key(key: bytes) -> bytes:
