@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 from distributed import Client, LocalCluster
 
-from skpuffer import RenyiPufferfishLaplace
+from skpuffer import ConditionalCounts, RenyiPufferfishLaplace
 from skpuffer.core.grid import round_to_multiples
-from skpuffer.counts import ConditionalCounts
 
 PART = 1_000_000
 SIZES = (2_000_000, 20_000_000, 200_000_000)

@@ -16,12 +16,12 @@ import pytest
 from distributed import Client, KilledWorker, LocalCluster
 
 from skpuffer import (
+    ConditionalCounts,
     JointRelease,
     RenyiPufferfishCategorical,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
 )
-from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import ParameterError
 from skpuffer.metrics import KernelMoments
 

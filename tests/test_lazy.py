@@ -24,6 +24,7 @@ from skpuffer import (
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
     _lazy_release,
+    held_out_divergence,
 )
 from skpuffer._lazy_release import PartitionRelease
 from skpuffer.exceptions import (
@@ -534,3 +535,10 @@ def test_a_series_is_no_table(laplace):
     for X in (rows["age"], da.ones(10)):
         with pytest.raises(ValueError, match=r"with 1 dimension.*X\.to_frame"):
             laplace.transform(X)
+
+
+def test_what_takes_rows_in_memory_says_how_to_get_them():
+    rows = people(200)[["age", "sex"]]
+    fitted = RELEASES["laplace"]().fit(rows)
+    with pytest.raises(TypeError, match=r"collect it first, X\.compute\(\)"):
+        held_out_divergence(fitted, dd.from_pandas(rows, npartitions=3))

@@ -28,7 +28,8 @@ def readable(X: Any) -> Any:
         raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
-            f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
+            f"X is a lazy frame ({type(X).__name__}): collect it first, "
+            f"X.{'compute' if hasattr(X, 'compute') else 'collect'}()"
         )
     X = unmasked(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
