@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from skpuffer._lazy import is_dask
 from skpuffer.exceptions import ParameterError
 
 
@@ -94,6 +95,23 @@ def is_frame(X: Any) -> bool:
     return isinstance(
         nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame
     )
+
+
+def refuse_lazy(X: Any, name: str) -> None:
+    """Refuse rows that are not in memory, and say how to get them there.
+
+    Raises
+    ------
+    TypeError
+        X is lazy.
+    """
+    # Looked for first: narwhals warns of every Dask frame that it sees.
+    remedy = "compute" if is_dask(X) else "collect"
+    if is_dask(X) or isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{name} is a lazy {'array' if type(X).__name__ == 'Array' else 'frame'} "
+            f"({type(X).__name__}): collect it first, {name}.{remedy}()"
+        )
 
 
 def unmasked(values: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from skpuffer._text import listed
-from skpuffer._validation._frames import column_names, is_frame, unmasked
+from skpuffer._validation._frames import column_names, is_frame, refuse_lazy, unmasked
 
 
 def read_tables(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -47,9 +47,8 @@ def read_table(X: Any, name: str) -> np.ndarray:
         It is not numeric, not finite or not a table.
     """
     X = unmasked(X)
+    refuse_lazy(X, name)
     wrapped = nw.from_native(X, pass_through=True)
-    if isinstance(wrapped, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
     if isinstance(wrapped, nw.DataFrame):
         _refuse_other_columns(wrapped, name)
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X

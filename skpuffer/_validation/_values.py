@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from skpuffer._validation._frames import is_frame, unmasked
+from skpuffer._validation._frames import is_frame, refuse_lazy, unmasked
 
 
 def readable(X: Any) -> Any:
@@ -26,11 +26,7 @@ def readable(X: Any) -> Any:
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
         raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(
-            f"X is a lazy frame ({type(X).__name__}): collect it first, "
-            f"X.{'compute' if hasattr(X, 'compute') else 'collect'}()"
-        )
+    refuse_lazy(X, "X")
     X = unmasked(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
