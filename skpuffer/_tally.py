@@ -56,7 +56,7 @@ class Tally:
         return cls(
             layout,
             (part,),
-            sum(part.counts.tolist()),
+            part.n_rows,
             len(part),
             frozenset(part.columns[k].labels),
             frozenset(part.columns[k + 1].labels if layout.prior_names else ()),
@@ -122,7 +122,7 @@ class Tally:
             There are none.
         """
         whole = self.told_apart()
-        if whole.layout is None:
+        if whole.layout is None or not whole.n_rows:
             raise ParameterError("no rows were counted yet: update with some first")
         return whole.layout, sorted_rows(whole.parts[0])
 

@@ -51,43 +51,53 @@ def read_counts(table: Any, count: Any) -> tuple[Any, np.ndarray]:
     """
     if hasattr(table, "read_all") and not is_frame(table):
         table = table.read_all()
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"table is a lazy frame ({type(table).__name__}): collect it first "
+            "(.collect(), or .df() of a DuckDB query)"
+        )
     table = readable(table)
     if not is_frame(table):
         raise ParameterError(
-            f"table is a {type(table).__name__}: give a frame with one row a group, "
-            "as a query returns it (.df(), .pl() or .arrow())"
+            f"table is of type {type(table).__name__}: give a frame with one row a "
+            "group, as a query returns it (.df(), .pl() or .arrow())"
         )
-    _, _, dropped = take_columns(table, [count], "count")
-    series = nw.from_native(table, eager_only=True)[:, dropped.positions[0]]
-    values = series.to_numpy()
-    numbers = values
-    if series.null_count() == 0 and values.dtype.kind not in "iu":
-        try:
-            numbers = values.astype(np.float64)
-        except (TypeError, ValueError):
-            numbers = np.full(len(values), -1.0)
-    elif series.null_count():
-        numbers = np.where(series.is_null().to_numpy(), np.nan, 0.0)
-    missing = int(np.isnan(numbers).sum())
+    place = take_columns(table, [count], "count")[2]
+    series = nw.from_native(table, eager_only=True)[:, place.positions[0]]
+    n_groups = len(series)
+    missing = int(series.null_count())
+    numbers = np.zeros(0) if missing else _as_numbers(series)
+    missing += int(np.isnan(numbers).sum())
     if missing:
         raise ValueError(
-            f"count {count!r} is missing in {missing} of {len(numbers)} rows of the "
-            "table: leave these groups out, or count them"
+            f"count {count!r} is missing in {missing} of {n_groups} rows of the table: "
+            "leave these groups out, or count them"
         )
-    strange = numbers < 0
-    if numbers.dtype.kind == "f":
-        strange |= numbers != np.floor(numbers)
+    strange = (numbers < 0) | (numbers != np.floor(numbers))
     if strange.any():
         raise ValueError(
             f"count {count!r} is no whole number from 0 upwards in {int(strange.sum())} "
-            f"of {len(numbers)} rows of the table: give how many rows each group has"
+            f"of {n_groups} rows of the table: give how many rows each group has"
         )
     if (numbers >= 2**62).any():
         raise ValueError(
             f"count {count!r} is 2**62 or more in some rows of the table: divide all "
             "counts by a common number"
         )
-    return dropped.remove_from(table), numbers.astype(np.int64)
+    return place.remove_from(table), numbers.astype(np.int64)
+
+
+def _as_numbers(series: nw.Series[Any]) -> np.ndarray:
+    """Return a column as integers or floats; −1 for what is no number."""
+    values = series.to_numpy()
+    if values.dtype.kind in "iuf":
+        return values
+    if series.dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        return np.full(len(values), -1)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.full(len(values), -1)
 
 
 def read_chunk(
@@ -196,7 +206,7 @@ def read_chunk(
     if counts is not None:
         there = counts > 0
     if there is not None and not there.all():
-        read = [column.take(there) for column in read]
+        read = [column.take(there).occurring() for column in read]
         counts = None if counts is None else counts[there]
     return layout, distinct([joined([column]) for column in read], counts)
 
