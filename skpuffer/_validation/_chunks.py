@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_array
 from skpuffer._checks import column_position
 from skpuffer._validation._counted import Layout
 from skpuffer._validation._distinct import NUMBERS, Column, Part, distinct, joined
-from skpuffer._validation._frames import Dropped, is_frame, take_columns
+from skpuffer._validation._frames import (
+    Dropped,
+    column_names,
+    is_frame,
+    take_columns,
+)
 from skpuffer._validation._groups import (
     group_rows,
     metadata_columns,
@@ -140,7 +145,7 @@ def read_chunk(
     """
     X = _table(readable(X))
     frame = is_frame(X)
-    every: list[Hashable] = _names(X) if frame else list(range(X.shape[1]))
+    every: list[Hashable] = column_names(X) if frame else list(range(X.shape[1]))
     names, found, taken = {}, {}, {}
     where: dict[str, tuple[Hashable, ...] | None] = {"secret": None, "prior": None}
     for parameter, spec in places.items():
@@ -220,12 +225,6 @@ def _table(X: Any) -> Any:
         array = np.asarray(X)
         X = np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
     return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
-
-
-def _names(X: Any) -> list[Hashable]:
-    if isinstance(X, pd.DataFrame):
-        return list(X.columns)
-    return list(nw.from_native(X, eager_only=True).columns)
 
 
 def _released(
