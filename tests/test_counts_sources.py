@@ -268,8 +268,8 @@ def test_parts_of_two_kinds_are_told_apart():
 @pytest.mark.parametrize(
     "array",
     [
-        np.arange(60.0).reshape(20, 3) % [7, 3, 2],
-        np.arange(60, dtype="int16").reshape(20, 3) % np.int16([2, 5, 3]),
+        np.random.default_rng(0).integers(0, 3, (20, 3)) * 1.0,
+        np.random.default_rng(1).integers(0, 3, (20, 3), dtype="int16"),
         np.array([[i % 3, i % 2 + 0.5, i % 2] for i in range(20)], dtype=object),
         [[i % 3, i % 2 + 0.5, i % 2] for i in range(20)],
     ],
@@ -284,6 +284,20 @@ def test_arrays(array, secret):
     np.testing.assert_array_equal(
         made.get_feature_names_out(), rows.get_feature_names_out()
     )
+
+
+@quiet
+def test_names_that_are_no_text():
+    table = pd.DataFrame(
+        {7: [1, 2, 3] * 9, 3: [0.5] * 13 + [2.0] * 14, 5: [1, 1, 2] * 9}
+    )
+    counts = ConditionalCounts.from_frame(table, secret=5)
+    rows = LAPLACE(secret=5, scope="column").fit(table)
+    made = LAPLACE(scope="column").fit_counts(counts)
+    assert same_fit(rows, made)
+    assert made.transform(table).columns.tolist() == [7, 3]
+    with pytest.raises(ValueError, match="several columns named 7"):
+        counts.update(table.set_axis([7, 7, 5], axis=1))
 
 
 @quiet

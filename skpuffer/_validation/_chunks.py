@@ -143,8 +143,9 @@ def read_chunk(
     ParameterError, ValueError, TypeError
         As in fit.
     """
-    X = _table(readable(X))
+    X = readable(X)
     frame = is_frame(X)
+    X = X if frame else _array(X)
     every: list[Hashable] = column_names(X) if frame else list(range(X.shape[1]))
     names, found, taken = {}, {}, {}
     where: dict[str, tuple[Hashable, ...] | None] = {"secret": None, "prior": None}
@@ -178,8 +179,9 @@ def read_chunk(
     }
     weight = _weights(weight, n_rows)
     called = tuple(str(c) if frame else f"x{c}" for c in released)
+    source = nw.from_native(X, eager_only=True) if frame else X
     read = [
-        _column(X, every.index(column), name, counts)
+        _column(X, source, every.index(column), name, counts)
         for column, name in zip(released, called, strict=True)
     ]
     rounding = _steps(grid, called, read)
@@ -216,10 +218,8 @@ def read_chunk(
     return layout, distinct([joined([column]) for column in read], counts)
 
 
-def _table(X: Any) -> Any:
-    """Return a frame as it is, anything else as a 2-D array."""
-    if is_frame(X):
-        return X
+def _array(X: Any) -> Any:
+    """Return anything but a frame as a 2-D array."""
     if not hasattr(X, "dtype"):
         # Text beside numbers must not turn them into text.
         array = np.asarray(X)
@@ -261,16 +261,21 @@ def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
     return check_weights(weight, n_rows)
 
 
-def _column(X: Any, place: int, name: str, counts: np.ndarray | None) -> Column:
-    """Read one column to release, refusing missing and infinite values."""
-    if not is_frame(X):
+def _column(
+    X: Any, source: Any, place: int, name: str, counts: np.ndarray | None
+) -> Column:
+    """Read one column to release, refusing missing and infinite values.
+
+    `source` is X itself where that is an array, and the frame of narwhals otherwise.
+    """
+    if source is X:
         column = X[:, place]
         if column.dtype.kind in "iuf":
             return _numbers(column, name, counts)
         if column.dtype.kind == "b":
             return Column("bool", column)
         return _labels(X, place, name, counts)
-    series = nw.from_native(X, eager_only=True)[:, place]
+    series = source[:, place]
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         return _labels(X, place, name, counts)
     if series.null_count():
