@@ -62,7 +62,7 @@ class PartitionRelease:
             delattr(self._estimator, name)
         self._seed = seed
         self._call = estimator._next_call()
-        self._key = urandom(KEY_BYTES)
+        self._key = urandom(KEY_BYTES) if seed is None else bytes(KEY_BYTES)
 
     def __call__(self, part: Any, number: int) -> Any:
         """Release a partition."""

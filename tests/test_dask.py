@@ -136,9 +136,7 @@ def test_weights_and_labels_beside_the_rows():
 
         found = RenyiPufferfishLaplace().fit(lazy[["age"]], **beside(lazy))
         expected = RenyiPufferfishLaplace().fit(rows[["age"]], **beside(rows))
-        assert found.scale_ == pytest.approx(expected.scale_, rel=1e-12)
-        if weight is None:
-            assert_same_fit(found, expected)
+        assert_same_fit(found, expected)
     from_y = RenyiPufferfishLaplace(secret_from_y=True)
     expected = from_y.fit(rows[["age"]], rows["sex"]).scale_
     assert from_y.fit(lazy[["age"]], lazy["sex"]).scale_ == expected
