@@ -227,7 +227,8 @@ def test_kinds_of_frames(kind):
     if kind == "polars":
         given = pl.DataFrame(table.to_dict("list"))
     if kind == "array":
-        given, secret = table.replace({"sex": {"F": 0.0, "M": 1.0}}).to_numpy(float), 2
+        given = table.assign(sex=table["sex"] == "M").to_numpy(float)
+        secret = 2
     counts = ConditionalCounts(secret=secret).update(given[:100]).update(given[100:])
     made = LAPLACE(secret=secret, random_state=1)
     rows = LAPLACE(secret=secret, random_state=1).fit(given)
