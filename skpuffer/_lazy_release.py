@@ -19,8 +19,13 @@ from sklearn.base import BaseEstimator
 
 from skpuffer._lazy import map_lazily, without_rows
 from skpuffer._validation import labels_beside
-from skpuffer.core.bits import KEY_BYTES
-from skpuffer.core.sampling import BitSource, KeyedBits, SeededBits, bound_key
+from skpuffer.core.bits import (
+    KEY_BYTES,
+    BitSource,
+    KeyedBits,
+    SeededBits,
+    bound_key,
+)
 from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import ParameterError
 

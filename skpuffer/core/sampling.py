@@ -35,11 +35,9 @@ import numpy.typing as npt
 
 from skpuffer.core.bits import (
     BitSource,
-    KeyedBits,
     SeededBits,
     SystemBits,
     append_word,
-    bound_key,
     checked_integer,
     contexts,
 )
@@ -47,10 +45,8 @@ from skpuffer.core.grid import Floats, Ints, check_grid_range, grid_step, round_
 
 __all__ = [
     "BitSource",
-    "KeyedBits",
     "SeededBits",
     "SystemBits",
-    "bound_key",
     "discrete_gaussian",
     "release_on_grid",
     "rounded_laplace",
