@@ -553,6 +553,7 @@ UPDATES = {
         pl.DataFrame(chunk().to_dict("list")).lazy().drop("pay"),
         "the rows have other columns",
     ),
+    "a text": ("rows", "Expected 2D array, got scalar array instead"),
     "large whole numbers": (chunk(age=np.uint64(2**63)), "from 2..63 upwards"),
 }
 
