@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release, additive, refuse_off_grid
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     Sample,
-    frame_like,
     read_rows,
     read_sample,
     within_bounds,
+    written_like,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
 
@@ -109,6 +109,8 @@ class AdditiveRelease(Release):
             too large for the grid; or columns differ from those in fit.
         """
         check_is_fitted(self)
+        if X is NO_ROWS:
+            return self._released_nothing()
         seed = check_release(self.get_params(deep=False), self._ranges)
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
@@ -124,7 +126,8 @@ class AdditiveRelease(Release):
         released = self._release(values, noises, seed)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return frame_like(released, remaining, given.dtype)
+        sets = (None,) * len(names)
+        return written_like(released, remaining, sets, self._kind_asked_for())
 
     @property
     def noise_covariance_(self) -> np.ndarray:

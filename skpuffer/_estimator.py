@@ -28,6 +28,8 @@ from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
+# What transform is given to find out what `set_output` asks for.
+NO_ROWS = object()
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
 _CHUNK = 2**18
 _COUNTING = Lock()
@@ -203,6 +205,18 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             for column, start in tasks
         )
         return released
+
+    def _released_nothing(self) -> np.ndarray:
+        return np.empty((0, len(self.guarantee_.columns)))
+
+    def _kind_asked_for(self) -> Any:
+        """Return a frame of the kind that `set_output` asks for, or an array.
+
+        scikit-learn tells it to nobody, and wraps what transform returns. What it
+        makes of a frame of another kind loses the types of columns, so that a release
+        is written as the right kind from the start.
+        """
+        return self.transform(NO_ROWS)
 
     def privacy_profile(self, alphas: Any) -> np.ndarray:
         """Bound what the fitted scale reveals at other Rényi orders.

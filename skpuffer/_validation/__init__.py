@@ -7,20 +7,18 @@ parameter, what was found and what helps, and comes before anything is computed.
 
 from skpuffer._validation._again import read_again
 from skpuffer._validation._categories import CategorySet, unknown_code
-from skpuffer._validation._frames import Dropped, frame_like, take_columns
+from skpuffer._validation._frames import Dropped, take_columns
 from skpuffer._validation._groups import Groups
 from skpuffer._validation._rows import read_mixed_rows, read_rows, within_bounds
 from skpuffer._validation._sample import Sample, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
-from skpuffer._validation._written import mixed_like
+from skpuffer._validation._written import written_like
 
 __all__ = [
     "CategorySet",
     "Dropped",
     "Groups",
     "Sample",
-    "frame_like",
-    "mixed_like",
     "read_again",
     "read_mixed_rows",
     "read_rows",
@@ -31,4 +29,5 @@ __all__ = [
     "take_columns",
     "unknown_code",
     "within_bounds",
+    "written_like",
 ]

@@ -12,7 +12,18 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from skpuffer._validation._frames import is_frame, unmasked
+from skpuffer._validation._frames import (
+    as_column,
+    columns_of,
+    is_frame,
+    refuse_repeated_names,
+    unmasked,
+)
+
+_RELEASED = (
+    "only numbers can be released with additive noise: leave it out (ColumnTransformer "
+    "chooses the columns), or name it as the secret"
+)
 
 
 def readable(X: Any) -> Any:
@@ -23,19 +34,40 @@ def readable(X: Any) -> Any:
     if issparse(X):
         # scikit-learn has the words for it.
         check_array(X, accept_sparse=False, input_name="X")
-    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
-        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(
-            f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
-        )
+    refuse_unreadable(
+        X,
+        "X",
+        ", or count its rows where they are and fit ConditionalCounts.from_counts",
+    )
     X = unmasked(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
         if missing.any():
             X = np.where(missing, None, X)
     return X
+
+
+def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
+    """Refuse frames that are lazy, of no known kind, or have a name twice.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Says what it is `called` and what helps.
+    """
+    refuse_repeated_names(X, called)
+    if is_frame(X):
+        return
+    kind = f"{type(X).__module__.split('.')[0]} {type(X).__name__}"
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{called} is a lazy frame: collect it first{instead} (got a {kind})"
+        )
+    if hasattr(X, "__dataframe__"):
+        raise TypeError(
+            f"{called} is a table of a kind that is not read: make it a pandas or polars "
+            f"frame or a pyarrow Table (got a {kind})"
+        )
 
 
 def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
@@ -59,9 +91,12 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     ValueError, TypeError
         A column is not numeric.
     """
+    least = 2 if reset else 1
     if is_frame(X):
-        refuse_non_numeric(X)
-    elif isinstance(X, np.ndarray):
+        values = numbers_of(columns_of(X))
+        validate_frame(estimator, X, reset=reset)
+        return values
+    if isinstance(X, np.ndarray):
         refuse_text(X)
     return validate_data(
         estimator,
@@ -69,25 +104,74 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         reset=reset,
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
-        ensure_min_samples=2 if reset else 1,
-        order="F" if is_frame(X) else None,
+        ensure_min_samples=least,
     )
 
 
-def refuse_non_numeric(X: Any) -> None:
-    frame = nw.from_native(X, eager_only=True)
-    for name, dtype in frame.schema.items():
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            continue
-        column = frame[name].to_numpy()
-        if dtype == nw.Object and _holds_numbers(column):
-            _refuse_missing(name, int(pd.isna(column).sum()), len(column))
-            continue
-        raise ValueError(
-            f"column {name!r} holds {dtype}, and only numbers can be released with "
-            "additive noise: leave it out (ColumnTransformer chooses the columns), "
-            "or name it as the secret"
-        )
+def validate_frame(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
+    """Check a frame's names and shape as scikit-learn does, and no value of it."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    least = 2 if reset else 1
+    rows, width = X.shape
+    # scikit-learn has the words for frames that are too small.
+    check_array(
+        np.zeros((min(rows, least), width)),
+        ensure_min_samples=least,
+        estimator=estimator,
+        input_name="X",
+    )
+
+
+def numbers_of(
+    columns: Sequence[nw.Series[Any]], of: str = "", why: str = _RELEASED
+) -> np.ndarray:
+    """Return columns of numbers as float64, NaN where they are missing.
+
+    Raises
+    ------
+    ValueError
+        A column does not hold numbers; says of what it is and `why` it must.
+    """
+    values = np.empty((len(columns[0]) if columns else 0, len(columns)), order="F")
+    for place, column in enumerate(columns):
+        if not _is_number(column):
+            raise ValueError(
+                f"column {column.name!r}{of} holds {_kind_of(column)}, and {why}"
+            )
+        values[:, place] = floats_of(column)
+    return values
+
+
+def floats_of(column: nw.Series[Any]) -> np.ndarray:
+    """Return a column of numbers as float64, NaN where one is missing."""
+    native = column.to_native()
+    if isinstance(native, pd.Series):
+        return native.to_numpy(dtype=np.float64, na_value=np.nan)
+    if column.dtype == nw.Object:
+        native = [np.nan if value is None else value for value in column.to_list()]
+    elif column.dtype.is_integer() or column.dtype.is_float():
+        # No cast: that of pyarrow refuses numbers beyond 2^53.
+        native = column.to_numpy()
+    else:
+        native = column.cast(nw.Float64).to_numpy()
+    return np.asarray(native, dtype=np.float64)
+
+
+def _is_number(column: nw.Series[Any]) -> bool:
+    dtype = column.dtype
+    if dtype == nw.Object:
+        return _holds_numbers(column.to_numpy())
+    if dtype == nw.Unknown:
+        # Nothing but missing values has no type; they are counted later.
+        return len(column) > 0 and bool(column.is_null().all())
+    return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def _kind_of(column: nw.Series[Any]) -> str:
+    """Return what a column holds, in words for a message."""
+    if column.dtype == nw.Unknown:
+        return str(getattr(column.to_native(), "dtype", "values of unknown type"))
+    return str(column.dtype)
 
 
 def refuse_text(X: np.ndarray) -> None:
@@ -151,8 +235,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
+    column = as_column(sample_weight)
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        if column is None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+        else:
+            weight = numbers_of([column])[:, 0]
     except (TypeError, ValueError):
         raise ValueError("sample_weight must be numbers, one a row") from None
     if weight.ndim != 1:
