@@ -134,6 +134,9 @@ def numbers_of(
     """
     values = np.empty((len(columns[0]) if columns else 0, len(columns)), order="F")
     for place, column in enumerate(columns):
+        if _all_missing(column):
+            values[:, place] = np.nan
+            continue
         if not _is_number(column):
             raise ValueError(
                 f"column {column.name!r}{of} holds {_kind_of(column)}, and {why}"
@@ -161,10 +164,13 @@ def _is_number(column: nw.Series[Any]) -> bool:
     dtype = column.dtype
     if dtype == nw.Object:
         return _holds_numbers(column.to_numpy())
-    if dtype == nw.Unknown:
-        # Nothing but missing values has no type; they are counted later.
-        return len(column) > 0 and bool(column.is_null().all())
     return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def _all_missing(column: nw.Series[Any]) -> bool:
+    """Whether a column of no type of numbers holds nothing; that is counted later."""
+    typed = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return not typed and len(column) > 0 and bool(column.is_null().all())
 
 
 def _kind_of(column: nw.Series[Any]) -> str:

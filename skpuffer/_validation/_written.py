@@ -133,9 +133,7 @@ def _for_others(
     return nw.from_native(pick(codes), series_only=True).alias(name)
 
 
-def _dictionary(
-    codes: np.ndarray, given: list[Any], dtype: Any, pyarrow: Any
-) -> Any:
+def _dictionary(codes: np.ndarray, given: list[Any], dtype: Any, pyarrow: Any) -> Any:
     """Return labels as a dictionary column of pyarrow, of the declared labels."""
     try:
         values = pyarrow.array(given, type=dtype.value_type)
