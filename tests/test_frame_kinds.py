@@ -3,7 +3,7 @@
 import datetime
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ class InPandas:
     """Of numpy's types."""
 
     library = "pandas"
-    types: dict[str, Any] = {}
+    types: ClassVar = {}
 
     def frame(self, columns):
         frame = pd.DataFrame(columns)
@@ -81,7 +81,7 @@ class InPandas:
 
 
 class InNullable(InPandas):
-    types = {
+    types: ClassVar = {
         "age": "Int64",
         "bmi": "Float64",
         "job": "string",
@@ -92,7 +92,7 @@ class InNullable(InPandas):
 
 
 class InArrowTypes(InPandas):
-    types = {
+    types: ClassVar = {
         "age": "int64[pyarrow]",
         "bmi": "double[pyarrow]",
         "flag": "bool[pyarrow]",
@@ -107,7 +107,7 @@ class InArrowTypes(InPandas):
 
 
 class InCategories(InPandas):
-    types = {
+    types: ClassVar = {
         "job": pd.CategoricalDtype(JOBS, ordered=True),
         "sex": "category",
     }
@@ -510,12 +510,13 @@ def test_no_group_is_called_nan(kind):
     rows = kind.frame({"x": PEOPLE["bmi"]})
     with pytest.raises(ValueError, match="is missing in 12 of 60 rows"):
         RenyiPufferfishLaplace().fit(rows, secret=secret)
+    if kind.library == "pandas":
+        frame = secret.to_frame("x")
+    elif kind.library == "polars":
+        frame = rows.with_columns(secret.alias("x"))
+    else:
+        frame = rows.set_column(0, "x", secret)
     with pytest.raises(ValueError, match=r"column 'x' is missing \(NaN\) in 12 of 60"):
-        frame = rows.assign(x=secret.to_numpy()) if kind.library == "pandas" else None
-        if kind.library == "polars":
-            frame = rows.with_columns(secret.alias("x"))
-        if frame is None:
-            frame = rows.set_column(0, "x", secret)
         RenyiPufferfishLaplace().fit(frame, secret=PEOPLE["sex"])
 
 

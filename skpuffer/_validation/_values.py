@@ -176,7 +176,8 @@ def _all_missing(column: nw.Series[Any]) -> bool:
 def _kind_of(column: nw.Series[Any]) -> str:
     """Return what a column holds, in words for a message."""
     if column.dtype == nw.Unknown:
-        return str(getattr(column.to_native(), "dtype", "values of unknown type"))
+        native = column.to_native()
+        return str(native.dtype if hasattr(native, "dtype") else native.type)
     return str(column.dtype)
 
 
