@@ -62,11 +62,13 @@ def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
         present.sort(key=lambda code: labels[code])
     except TypeError:
         present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
-    # One more place, for the code −1.
-    rank = np.full(max(labels, default=-1) + 2, -1, dtype=np.intp)
-    rank[present] = np.arange(len(present))
+    if present != list(range(len(labels))):
+        # One more place, for the code −1.
+        rank = np.full(max(labels) + 2, -1, dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = rank[codes]
     in_order = [labels[code] for code in present]
-    return rank[codes], in_order, [_text(labels[code]) for code in spelt]
+    return codes, in_order, [_text(labels[code]) for code in spelt]
 
 
 def _by_kind(series: nw.Series[Any]) -> _Coded:

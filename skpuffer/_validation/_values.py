@@ -132,17 +132,19 @@ def numbers_of(
     ValueError
         A column does not hold numbers; says of what it is and `why` it must.
     """
-    values = np.empty((len(columns[0]) if columns else 0, len(columns)), order="F")
-    for place, column in enumerate(columns):
+    found = []
+    for column in columns:
         if _all_missing(column):
-            values[:, place] = np.nan
-            continue
-        if not _is_number(column):
+            found.append(np.full(len(column), np.nan))
+        elif _is_number(column):
+            found.append(floats_of(column))
+        else:
             raise ValueError(
                 f"column {column.name!r}{of} holds {_kind_of(column)}, and {why}"
             )
-        values[:, place] = floats_of(column)
-    return values
+    if len(found) == 1:
+        return found[0][:, np.newaxis]  # not even copied
+    return np.stack(found).T if found else np.empty((0, 0))
 
 
 def floats_of(column: nw.Series[Any]) -> np.ndarray:
