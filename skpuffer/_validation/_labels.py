@@ -93,7 +93,10 @@ def _by_kind(series: nw.Series[Any]) -> _Coded:
         codes, _ = pd.factorize(native.to_physical().to_numpy())
         first = _first_rows(codes)
         return codes, lambda chosen: series[first[chosen].tolist()].to_list()
-    return _by_hash(series.to_numpy())
+    values = series.to_numpy()
+    if values.ndim > 1:
+        raise TypeError(f"a row holds a {series.dtype}")
+    return _by_hash(values)
 
 
 def _decoded(codes: np.ndarray, values: list[Any]) -> _Coded:

@@ -114,34 +114,42 @@ def _for_others(
 ) -> Column:
     """Return labels as a column of polars or pyarrow."""
     given = list(one.labels)
-    text = all(isinstance(label, str) for label in given)
-    dtype = None if column is None else column.dtype
     native = None if column is None else column.to_native()
-    category = dtype in (nw.Categorical, nw.Enum)
-    if category and hasattr(backend, "DictionaryArray"):
-        found = _dictionary(codes, given, native.type, backend)
+    if hasattr(backend, "DictionaryArray"):
+        found = _for_arrow(codes, given, native.type, backend)
         return nw.from_native(found, series_only=True).alias(name)
+    dtype = None if column is None else column.dtype
+    category = dtype in (nw.Categorical, nw.Enum)
+    text = all(isinstance(label, str) for label in given)
     if category and text and (dtype == nw.Enum or isinstance(native, pd.Series)):
         # Made anew: that of X may have other labels, in the order of its rows.
-        labels = _new(name, given, backend).to_native()
-        labels = nw.from_native(labels.cast(backend.Enum(given)), series_only=True)
+        labels = _new(name, given, backend).to_native().cast(backend.Enum(given))
     else:
-        labels = _wide_enough(name, given, dtype, backend)
-    native = labels.to_native()
+        labels = _wide_enough(name, given, dtype, backend).to_native()
     # Older narwhals take a list alone.
-    pick = native.take if hasattr(native, "take") else native.gather
-    return nw.from_native(pick(codes), series_only=True).alias(name)
+    return nw.from_native(labels.gather(codes), series_only=True)
 
 
-def _dictionary(codes: np.ndarray, given: list[Any], dtype: Any, pyarrow: Any) -> Any:
-    """Return labels as a dictionary column of pyarrow, of the declared labels."""
-    try:
-        values = pyarrow.array(given, type=dtype.value_type)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        values = pyarrow.array(given)
-    found = pyarrow.DictionaryArray.from_arrays(
-        pyarrow.array(codes.astype(np.int32)), values, ordered=dtype.ordered
-    )
+def _for_arrow(codes: np.ndarray, given: list[Any], dtype: Any, pyarrow: Any) -> Any:
+    """Return labels as a column of pyarrow: of a type, or one that holds them, or text.
+
+    Only pyarrow itself comes with tables of pyarrow.
+    """
+    listed = hasattr(dtype, "value_type") and hasattr(dtype, "ordered")
+    kind = dtype.value_type if listed else dtype
+    for values, wanted in ((given, kind), (given, None), (map(str, given), None)):
+        try:
+            labels = pyarrow.array(values, type=wanted)
+            if listed:
+                narrow = pyarrow.array(codes.astype(np.int32))
+                found = pyarrow.DictionaryArray.from_arrays(
+                    narrow, labels, ordered=dtype.ordered
+                )
+            else:
+                found = labels.take(pyarrow.array(codes))
+        except (pyarrow.ArrowException, OverflowError):
+            continue
+        break
     return pyarrow.chunked_array([found])
 
 
