@@ -138,7 +138,8 @@ class AdditiveRelease(Release):
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         sets = (None,) * len(names)
-        return written_like(released, remaining, sets, self._kind_asked_for())
+        asked = AdditiveRelease.transform(self, NO_ROWS)
+        return written_like(released, remaining, sets, asked)
 
     @property
     def noise_covariance_(self) -> np.ndarray:

@@ -147,7 +147,8 @@ class RowRelease(Release):
         released = self._release(values, noises, seed)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return written_like(released, remaining, self._sets, self._kind_asked_for())
+        asked = RowRelease.transform(self, NO_ROWS)
+        return written_like(released, remaining, self._sets, asked)
 
     def _refuse_other_policy(self) -> None:
         """Refuse labels to stand for others that stood for themselves in fit.

@@ -417,6 +417,21 @@ def test_another_kind_may_be_asked_for(kind, case, library):
             assert types[name] == wanted["job"]
 
 
+class Shifted(JointRelease):
+    """A subclass that changes the rows before they are released."""
+
+    def transform(self, X):
+        return super().transform(X.assign(age=X["age"] + 1000))
+
+
+def test_a_subclass_may_look_at_its_rows():
+    noise = Shifted(secret="sex", epsilon=1e6, random_state=0)
+    noise.set_output(transform="pandas")
+    released = noise.fit_transform(pd.DataFrame(JOINT.table()))
+    np.testing.assert_allclose(released["age"], np.add(PEOPLE["age"], 1000), atol=1)
+    assert released["flag"].dtype == bool
+
+
 def test_arrays_of_objects_in_frames_that_are_asked_for():
     pl = pytest.importorskip("polars")
     array = pd.DataFrame(PEOPLE)[["age", "job", "flag"]].to_numpy(dtype=object)
