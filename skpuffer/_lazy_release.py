@@ -65,6 +65,9 @@ class PartitionRelease:
         self._estimator.n_jobs = None
         for name in _REPORTS:
             delattr(self._estimator, name)
+        # Its partitions are of the kind of X, whatever is asked for elsewhere by then.
+        vars(self._estimator).pop("_sklearn_output_config", None)
+        self._estimator.set_output(transform="default")
         self._seed = seed
         self._call = estimator._next_call()
         self._key = urandom(KEY_BYTES) if seed is None else bytes(KEY_BYTES)
