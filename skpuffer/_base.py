@@ -8,19 +8,19 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release, additive, refuse_off_grid
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import BitsOf, release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
     Sample,
-    frame_like,
     read_layout,
     read_rows,
     read_sample,
     to_multiples,
     within_bounds,
+    written_like,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
 
@@ -127,6 +127,8 @@ class AdditiveRelease(Release):
             values are refused once they are computed.
         """
         check_is_fitted(self)
+        if X is NO_ROWS:
+            return self._released_nothing()
         seed = check_release(self.get_params(deep=False), self._ranges)
         if is_lazy(X):
             lazily = release_lazily(self, X, seed)
@@ -136,7 +138,7 @@ class AdditiveRelease(Release):
         self._warn_of_release(seed)
         return self._released(rows, self._fresh_bits(seed))
 
-    def _rows(self, X: Any) -> tuple[Any, np.ndarray, np.dtype]:
+    def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
@@ -148,20 +150,22 @@ class AdditiveRelease(Release):
             refuse=self.out_of_bounds == "error",
         )
         refuse_off_grid(values, self.scale_, names)
-        return remaining, values, given.dtype
+        return remaining, values
 
-    def _released(self, rows: tuple[Any, np.ndarray, np.dtype], bits: BitsOf) -> Any:
-        remaining, values, dtype = rows
+    def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
+        remaining, values = rows
         noises = [additive(self._fitted_law, scale) for scale in self.scale_.tolist()]
         released = self._release(values, noises, bits)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return frame_like(released, remaining, dtype)
+        sets = (None,) * len(self.guarantee_.columns)
+        asked = AdditiveRelease.transform(self, NO_ROWS)
+        return written_like(released, remaining, sets, asked)
 
     def _layout(self, X: Any) -> Any:
         names = self.guarantee_.columns
-        remaining, dtype = read_layout(self, X, self._dropped, names, numeric=True)
-        return frame_like(np.empty((0, len(names))), remaining, dtype)
+        remaining = read_layout(self, X, self._dropped, names, numeric=True)
+        return written_like(np.empty((0, len(names))), remaining, (None,) * len(names))
 
     @property
     def noise_covariance_(self) -> np.ndarray:

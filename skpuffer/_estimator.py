@@ -31,6 +31,11 @@ from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
+# What transform gives itself to find out what kind of frame `set_output` asks for:
+# scikit-learn tells nobody, and wraps what transform returns. What it makes of a frame
+# of another kind loses the types of columns, so that a release is written as the right
+# kind from the start.
+NO_ROWS = object()
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
 _CHUNK = 2**18
 _COUNTING = Lock()
@@ -278,6 +283,9 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             for column, start in tasks
         )
         return released
+
+    def _released_nothing(self) -> np.ndarray:
+        return np.empty((0, len(self.guarantee_.columns)))
 
     def privacy_profile(self, alphas: Any) -> np.ndarray:
         """Bound what the fitted scale reveals at other Rényi orders.

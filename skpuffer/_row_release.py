@@ -9,25 +9,20 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import (
-    ColumnNoise,
-    Release,
-    additive,
-    refuse_off_grid,
-)
+from skpuffer._estimator import NO_ROWS, ColumnNoise, Release, additive, refuse_off_grid
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import BitsOf, release_lazily
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
     Sample,
-    mixed_like,
     read_layout,
     read_mixed_rows,
     read_sample,
     to_multiples,
     unknown_code,
     within_bounds,
+    written_like,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
 from skpuffer.core.laws import LAWS
@@ -138,6 +133,8 @@ class RowRelease(Release):
             ``unknown="error"``; or columns differ from those in fit.
         """
         check_is_fitted(self)
+        if X is NO_ROWS:
+            return self._released_nothing()
         self._refuse_other_policy()
         numeric = np.array([counts is None for counts in self._counts])
         seed = check_release(self._settings(), self._ranges[numeric])
@@ -170,12 +167,13 @@ class RowRelease(Release):
         released = self._release(values, noises, bits)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        return mixed_like(released, remaining, self._sets)
+        asked = RowRelease.transform(self, NO_ROWS)
+        return written_like(released, remaining, self._sets, asked)
 
     def _layout(self, X: Any) -> Any:
         names = self.guarantee_.columns
-        remaining, _ = read_layout(self, X, self._dropped, names)
-        return mixed_like(np.empty((0, len(names))), remaining, self._sets)
+        remaining = read_layout(self, X, self._dropped, names)
+        return written_like(np.empty((0, len(names))), remaining, self._sets)
 
     def _refuse_other_policy(self) -> None:
         """Refuse labels to stand for others that stood for themselves in fit.

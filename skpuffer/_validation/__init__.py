@@ -10,7 +10,7 @@ from skpuffer._validation._categories import CategorySet, unknown_code
 from skpuffer._validation._chunks import read_chunk, read_counts
 from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_frame
 from skpuffer._validation._distinct import Part, added, sorted_rows
-from skpuffer._validation._frames import Dropped, frame_like, take_columns
+from skpuffer._validation._frames import Dropped, take_columns
 from skpuffer._validation._groups import MAX_VALUES, Groups
 from skpuffer._validation._rows import (
     read_layout,
@@ -21,7 +21,7 @@ from skpuffer._validation._rows import (
 )
 from skpuffer._validation._sample import Sample, labels_beside, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
-from skpuffer._validation._written import mixed_like
+from skpuffer._validation._written import written_like
 
 __all__ = [
     "MAX_VALUES",
@@ -33,9 +33,7 @@ __all__ = [
     "Part",
     "Sample",
     "added",
-    "frame_like",
     "labels_beside",
-    "mixed_like",
     "read_again",
     "read_chunk",
     "read_counts",
@@ -53,4 +51,5 @@ __all__ = [
     "to_multiples",
     "unknown_code",
     "within_bounds",
+    "written_like",
 ]

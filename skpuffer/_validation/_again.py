@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 
 from skpuffer._validation._sample import Sample, read_sample
+from skpuffer._validation._values import readable
 from skpuffer.exceptions import ParameterError
 
 
@@ -32,6 +33,7 @@ def read_again(
     ParameterError
         X has other columns to release than those fitted; and as in `read_sample`.
     """
+    X = readable(X)
     # Pairs are chosen later: one that was fitted need not occur here.
     reader = clone(estimator).set_params(secret_pairs="all")
     if secret is not None:

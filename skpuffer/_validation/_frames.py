@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,7 +14,6 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-from skpuffer._lazy import is_dask
 from skpuffer.exceptions import ParameterError
 
 
@@ -91,26 +91,27 @@ def default_names(dropped: Dropped, count: int) -> list[str]:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame that narwhals knows."""
+    """Whether X is an eager data frame that narwhals knows."""
     return isinstance(
         nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame
     )
 
 
-def refuse_lazy(X: Any, name: str) -> None:
-    """Refuse rows that are not in memory, and say how to get them there.
+def refuse_repeated_names(X: Any, called: str) -> None:
+    """Refuse a frame with several columns of one name, before narwhals does.
 
     Raises
     ------
-    TypeError
-        X is lazy.
+    ValueError
+        Names them, and the frame as it is `called`.
     """
-    # Looked for first: narwhals warns of every Dask frame that it sees.
-    remedy = "compute" if is_dask(X) else "collect"
-    if is_dask(X) or isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(
-            f"{name} is a lazy {'array' if type(X).__name__ == 'Array' else 'frame'} "
-            f"({type(X).__name__}): collect it first, {name}.{remedy}()"
+    # A pyarrow table keeps columns and their names apart.
+    attribute = "columns" if isinstance(X, pd.DataFrame) else "column_names"
+    names = Counter(getattr(X, attribute, ()))
+    twice = sorted(str(name) for name, times in names.items() if times > 1)
+    if twice:
+        raise ValueError(
+            f"{called} has several columns named {', '.join(twice)}: rename them"
         )
 
 
@@ -128,6 +129,22 @@ def unmasked(values: Any) -> Any:
 def column_names(X: Any) -> list[Hashable]:
     """Return the names of a frame's columns, as they are."""
     return list(nw.from_native(X, eager_only=True).columns)
+
+
+def columns_of(X: Any) -> list[nw.Series[Any]]:
+    """Return the columns of a frame, in order."""
+    if isinstance(X, pd.DataFrame):
+        # By position: a name may be a number, or part of a longer one.
+        columns = [X.iloc[:, place] for place in range(X.shape[1])]
+        return [nw.from_native(column, series_only=True) for column in columns]
+    frame = nw.from_native(X, eager_only=True)
+    return [frame[name] for name in frame.columns]
+
+
+def as_column(values: Any) -> nw.Series[Any] | None:
+    """Return a series of any kind as one of narwhals; nothing for anything else."""
+    found = nw.from_native(values, series_only=True, pass_through=True)
+    return found if isinstance(found, nw.Series) else None
 
 
 def without_columns(X: Any, names: Sequence[Hashable]) -> Any:
@@ -153,7 +170,7 @@ def take_columns(
     Returns
     -------
     names : list of str
-    columns : list of 1-D arrays or series
+    columns : list of 1-D arrays, or series of the kind of X
     dropped : Dropped
 
     Raises
@@ -162,6 +179,8 @@ def take_columns(
         There is no such column.
     """
     wanted = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+    if isinstance(spec, tuple) and is_frame(X) and spec in column_names(X):
+        wanted = [spec]  # the name of one column that has several levels
     try:
         each_once = 0 < len(wanted) == len(set(wanted))
     except TypeError:
@@ -182,12 +201,9 @@ def take_columns(
                 raise ParameterError(
                     f"{parameter}={name!r} is not a column of X; {_hint(name, known)}"
                 )
-        frame = nw.from_native(X, eager_only=True)
-        columns = [
-            X[name] if isinstance(X, pd.DataFrame) else frame[name].to_numpy()
-            for name in wanted
-        ]
         places = tuple(known.index(name) for name in wanted)
+        every = columns_of(X)
+        columns = [every[place].to_native() for place in places]
         dropped = Dropped(tuple(wanted), places, len(known))
         return [str(name) for name in wanted], columns, dropped
     array = np.asarray(X)
@@ -223,24 +239,3 @@ def _hint(name: Hashable, known: list[Hashable]) -> str:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(repr(other) for other in known[:20])
     return f"its columns are {shown}{', …' if len(known) > 20 else ''}"
-
-
-def frame_like(values: np.ndarray, X: Any, dtype: np.dtype) -> Any:
-    """Return released values as a frame of the kind of X, with its index and names.
-
-    A column that came as float32 goes out as float32, every other as float64. For an
-    array it is an array of `dtype`.
-    """
-    if not is_frame(X):
-        return values.astype(dtype, copy=False)
-    frame = nw.from_native(X, eager_only=True)
-    narrow = [dtype == nw.Float32 for dtype in frame.schema.values()]
-    if isinstance(X, pd.DataFrame):
-        released = pd.DataFrame(values, index=X.index, columns=X.columns)
-        narrowed = dict.fromkeys(X.columns[narrow], np.float32)
-        return released.astype(narrowed) if narrowed else released
-    columns = {
-        name: column.astype(np.float32) if small else column
-        for name, small, column in zip(frame.columns, narrow, values.T, strict=True)
-    }
-    return nw.from_dict(columns, backend=nw.get_native_namespace(frame)).to_native()

@@ -11,19 +11,17 @@ import numpy as np
 import pandas as pd
 
 from skpuffer._validation._frames import (
+    as_column,
     column_names,
     is_frame,
+    refuse_repeated_names,
     take_columns,
     unmasked,
 )
+from skpuffer._validation._labels import factorise
 from skpuffer.exceptions import ParameterError
 
 MAX_VALUES = 50
-# A missing value that was once turned into text. "None" may be a category of its own,
-# so it counts only in numpy's text arrays, which cannot hold the value itself.
-_SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
-
-
 _ROW = (list, tuple, np.ndarray)
 
 
@@ -58,11 +56,12 @@ def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]
             f"fit was given {parameter}={values!r}, which is no list of labels: name a "
             f"column in the constructor, {parameter}={values!r}"
         )
+    refuse_repeated_names(values, parameter)
     if is_frame(values):
         return take_columns(values, column_names(values), parameter)[:2]
     name = getattr(values, "name", None)
     names = [name if isinstance(name, str) and name else parameter]
-    if isinstance(values, pd.Series):
+    if as_column(values) is not None:
         return names, [values]
     values = unmasked(values)
     if isinstance(values, (list, tuple)):
@@ -233,46 +232,3 @@ def select_pairs(
         if (labels[first], labels[second]) not in chosen:
             chosen.append((labels[first], labels[second]))
     return chosen
-
-
-def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
-    """Return codes (−1 where missing), the labels in order, and missing texts."""
-    texts = _SPELT_OUT
-    if not isinstance(column, pd.Series):
-        column = np.asarray(column)
-        if column.dtype.kind in "mM":
-            column = pd.Series(column)  # dates, as in a frame, and not nanoseconds
-        elif column.dtype.kind in "UST":
-            texts = (*_SPELT_OUT, "None")
-    codes, found = pd.factorize(column)
-    labels = [_python_value(label) for label in found]
-    spelt = [i for i, label in enumerate(labels) if _text(label) in texts]
-    missing = spelt + [i for i, label in enumerate(labels) if _has_missing_part(label)]
-    if missing:
-        codes = np.where(np.isin(codes, missing), -1, codes)
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
-    try:
-        present.sort(key=lambda code: labels[code])
-    except TypeError:
-        present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
-    if present != list(range(len(labels))):
-        rank = np.full(len(labels) + 1, -1, dtype=np.intp)
-        rank[present] = np.arange(len(present))
-        codes = rank[codes]
-    in_order = [labels[code] for code in present]
-    return codes, in_order, [_text(labels[i]) for i in spelt]
-
-
-def _text(label: Hashable) -> str:
-    """Return a label that is text, numpy's bytes included; otherwise nothing."""
-    if isinstance(label, bytes):
-        return label.decode("latin-1")
-    return label if isinstance(label, str) else ""
-
-
-def _has_missing_part(label: Hashable) -> bool:
-    return isinstance(label, tuple) and any(pd.isna(part) is True for part in label)
-
-
-def _python_value(label: Any) -> Hashable:
-    return label.item() if isinstance(label, np.generic) else label

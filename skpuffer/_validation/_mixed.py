@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +21,15 @@ from skpuffer._validation._categories import (
     declare_sets,
     unknown_code,
 )
-from skpuffer._validation._frames import Dropped, column_names, is_frame
-from skpuffer._validation._groups import factorise
+from skpuffer._validation._frames import Dropped, columns_of, is_frame
+from skpuffer._validation._labels import factorise
 from skpuffer._validation._values import (
     check_weights,
+    numbers_of,
     refuse_non_finite,
-    refuse_non_numeric,
     refuse_text,
     rows_behind,
+    validate_frame,
 )
 from skpuffer.exceptions import ParameterError
 
@@ -110,9 +111,7 @@ def _table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return a frame as it is, anything else as a 2-D array, with names checked."""
     least = 2 if reset else 1
     if is_frame(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        # scikit-learn has the words for frames that are too small.
-        check_array(np.zeros(X.shape), ensure_min_samples=least)
+        validate_frame(estimator, X, reset=reset)
         return X
     if not hasattr(X, "dtype"):
         # Text beside numbers must not turn them into text.
@@ -144,8 +143,7 @@ def _categorical(estimator: BaseEstimator, X: Any, names: list[str]) -> list[boo
         return [True] * len(names)
     if isinstance(given, str) and given == "auto":
         if is_frame(X):
-            frame = nw.from_native(X, eager_only=True)
-            return [_labelled(frame[:, place]) for place in range(len(names))]
+            return [_labelled(column) for column in columns_of(X)]
         if X.dtype == object:
             return [_holds_labels(column) for column in X.T]
         return [X.dtype.kind not in "fiu"] * len(names)
@@ -189,17 +187,9 @@ def _coded(
 ) -> CodedColumn:
     """Tell the rows of a column apart by their labels; absent ones have any label."""
     declared = None
-    if isinstance(X, pd.DataFrame):
-        column = X.iloc[:, place]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            declared = column.dtype.categories.tolist()
-    elif is_frame(X):
-        series = nw.from_native(X, eager_only=True)[X.columns[place]]
-        column = series.to_numpy()
-        if series.dtype == nw.Enum:
-            # Older narwhals do not keep them in the type.
-            known = getattr(series.dtype, "categories", None)
-            declared = list(known or series.cat.get_categories())
+    if is_frame(X):
+        column = columns_of(X)[place]
+        declared = _listed_by_type(column)
     else:
         column = X[:, place]
     try:
@@ -229,6 +219,18 @@ def _coded(
         codes[~absent] = present
         labels = [labels[code] for code in seen.tolist()]
     return CodedColumn(name, codes, labels, declared)
+
+
+def _listed_by_type(column: nw.Series[Any]) -> list[Hashable] | None:
+    """Return the labels that the type of a column lists, in its order."""
+    dtype = getattr(column.to_native(), "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return dtype.categories.tolist()
+    if column.dtype != nw.Enum:
+        return None
+    # Older narwhals do not keep them in the type.
+    known = getattr(column.dtype, "categories", None)
+    return list(known or column.cat.get_categories())
 
 
 def _in_set(
@@ -288,19 +290,15 @@ def _check_unknown(
 def _numbers(X: Any, places: np.ndarray, names: list[str]) -> np.ndarray:
     """Return the numeric columns as float64, all finite."""
     if is_frame(X):
-        part = (
-            X.iloc[:, places]
-            if isinstance(X, pd.DataFrame)
-            else nw.from_native(X, eager_only=True)[
-                [column_names(X)[place] for place in places]
-            ].to_native()
-        )
-        refuse_non_numeric(part)
+        columns = columns_of(X)
+        values = numbers_of([columns[place] for place in places])
     else:
-        part = X[:, places]
-        refuse_text(part)
-    values = check_array(
-        part, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="X"
-    )
+        refuse_text(X[:, places])
+        values = check_array(
+            X[:, places],
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            input_name="X",
+        )
     refuse_non_finite(values, [names[place] for place in places])
     return values

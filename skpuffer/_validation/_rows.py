@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from skpuffer._validation._categories import CategorySet
-from skpuffer._validation._frames import Dropped, default_names, is_frame
+from skpuffer._validation._frames import Dropped, columns_of, default_names, is_frame
 from skpuffer._validation._mixed import read_mixed
 from skpuffer._validation._values import (
+    numbers_of,
     numeric_matrix,
     readable,
     refuse_non_finite,
-    refuse_non_numeric,
     refuse_text,
     rows_behind,
 )
@@ -55,25 +55,16 @@ def read_layout(
     names: Sequence[str],
     *,
     numeric: bool = False,
-) -> tuple[Any, np.dtype]:
-    """Check the columns of a frame or array without rows.
-
-    Returns
-    -------
-    remaining : frame or ndarray
-        Without secret and prior columns.
-    dtype : numpy dtype
-        Of the release of an array of numbers.
-    """
+) -> Any:
+    """Check the columns of a frame or array without rows; return those to release."""
     remaining = dropped.remove_from(readable(X))
     validate_data(estimator, remaining, reset=False, skip_check_array=True)
     refuse_other_names(estimator, remaining, dropped, names)
     if numeric and is_frame(remaining):
-        refuse_non_numeric(remaining)
+        numbers_of(columns_of(remaining))
     elif numeric:
         refuse_text(remaining)
-    narrow = getattr(remaining, "dtype", None) == np.float32
-    return remaining, np.dtype(np.float32 if narrow else np.float64)
+    return remaining
 
 
 def refuse_other_names(

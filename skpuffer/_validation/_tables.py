@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from skpuffer._text import listed
-from skpuffer._validation._frames import column_names, is_frame, refuse_lazy, unmasked
+from skpuffer._validation._frames import (
+    column_names,
+    columns_of,
+    is_frame,
+    unmasked,
+)
+from skpuffer._validation._values import numbers_of, refuse_unreadable
 
 
 def read_tables(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -47,10 +52,14 @@ def read_table(X: Any, name: str) -> np.ndarray:
         It is not numeric, not finite or not a table.
     """
     X = unmasked(X)
-    refuse_lazy(X, name)
-    wrapped = nw.from_native(X, pass_through=True)
-    if isinstance(wrapped, nw.DataFrame):
-        _refuse_other_columns(wrapped, name)
+    refuse_unreadable(X, name)
+    names = table_names(X)
+    if is_frame(X):
+        X = numbers_of(
+            columns_of(X),
+            f" of {name}",
+            "a kernel compares numbers: encode it, or leave it out",
+        )
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if isinstance(array, np.ndarray) and not _is_numeric(array):
         raise ValueError(
@@ -60,22 +69,13 @@ def read_table(X: Any, name: str) -> np.ndarray:
     values: np.ndarray = check_array(
         X, dtype=np.float64, ensure_all_finite=False, input_name=name
     )
-    _refuse_non_finite(values, name, table_names(X))
+    _refuse_non_finite(values, name, names)
     return values
 
 
 def table_names(X: Any) -> list[Hashable]:
     """Return the column names of a frame, and none of anything else."""
     return column_names(X) if is_frame(X) else []
-
-
-def _refuse_other_columns(frame: nw.DataFrame[Any], name: str) -> None:
-    for column, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(
-                f"column {column!r} of {name} holds {dtype}, and a kernel compares "
-                "numbers: encode it, or leave it out"
-            )
 
 
 def _is_numeric(array: np.ndarray) -> bool:

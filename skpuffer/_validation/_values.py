@@ -12,7 +12,19 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from skpuffer._validation._frames import is_frame, refuse_lazy, unmasked
+from skpuffer._lazy import is_dask
+from skpuffer._validation._frames import (
+    as_column,
+    columns_of,
+    is_frame,
+    refuse_repeated_names,
+    unmasked,
+)
+
+_RELEASED = (
+    "only numbers can be released with additive noise: leave it out (ColumnTransformer "
+    "chooses the columns), or name it as the secret"
+)
 
 
 def readable(X: Any) -> Any:
@@ -23,16 +35,47 @@ def readable(X: Any) -> Any:
     if issparse(X):
         # scikit-learn has the words for it.
         check_array(X, accept_sparse=False, input_name="X")
-    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
-        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
-    refuse_lazy(X, "X")
+    refuse_unreadable(
+        X,
+        "X",
+        ", or count its rows where they are and fit ConditionalCounts.from_counts",
+    )
     X = unmasked(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
         if missing.any():
             X = np.where(missing, None, X)
     return X
+
+
+def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
+    """Refuse frames that are lazy, of no known kind, or have a name twice.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Says what it is `called` and what helps.
+    """
+    kind = f"{type(X).__module__.split('.')[0]} {type(X).__name__}"
+    # Looked for first: narwhals warns of every Dask frame that it sees.
+    if is_dask(X):
+        raise TypeError(
+            f"{called} is lazy: collect it first, {called}.compute(){instead} (got a "
+            f"{kind})"
+        )
+    refuse_repeated_names(X, called)
+    if is_frame(X):
+        return
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{called} is a lazy frame: collect it first, {called}.collect(){instead} "
+            f"(got a {kind})"
+        )
+    if hasattr(X, "__dataframe__"):
+        raise TypeError(
+            f"{called} is a table of a kind that is not read: make it a pandas or polars "
+            f"frame or a pyarrow Table (got a {kind})"
+        )
 
 
 def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
@@ -56,9 +99,12 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     ValueError, TypeError
         A column is not numeric.
     """
+    least = 2 if reset else 1
     if is_frame(X):
-        refuse_non_numeric(X)
-    elif isinstance(X, np.ndarray):
+        values = numbers_of(columns_of(X))
+        validate_frame(estimator, X, reset=reset)
+        return values
+    if isinstance(X, np.ndarray):
         refuse_text(X)
     return validate_data(
         estimator,
@@ -66,25 +112,83 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         reset=reset,
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
-        ensure_min_samples=2 if reset else 1,
-        order="F" if is_frame(X) else None,
+        ensure_min_samples=least,
     )
 
 
-def refuse_non_numeric(X: Any) -> None:
-    frame = nw.from_native(X, eager_only=True)
-    for name, dtype in frame.schema.items():
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            continue
-        column = frame[name].to_numpy()
-        if dtype == nw.Object and _holds_numbers(column):
-            _refuse_missing(name, int(pd.isna(column).sum()), len(column))
-            continue
-        raise ValueError(
-            f"column {name!r} holds {dtype}, and only numbers can be released with "
-            "additive noise: leave it out (ColumnTransformer chooses the columns), "
-            "or name it as the secret"
-        )
+def validate_frame(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
+    """Check a frame's names and shape as scikit-learn does, and no value of it."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    least = 2 if reset else 1
+    rows, width = X.shape
+    # scikit-learn has the words for frames that are too small.
+    check_array(
+        np.zeros((min(rows, least), width)),
+        ensure_min_samples=least,
+        estimator=estimator,
+        input_name="X",
+    )
+
+
+def numbers_of(
+    columns: Sequence[nw.Series[Any]], of: str = "", why: str = _RELEASED
+) -> np.ndarray:
+    """Return columns of numbers as float64, NaN where they are missing.
+
+    Raises
+    ------
+    ValueError
+        A column does not hold numbers; says of what it is and `why` it must.
+    """
+    found = []
+    for column in columns:
+        if _all_missing(column):
+            found.append(np.full(len(column), np.nan))
+        elif _is_number(column):
+            found.append(floats_of(column))
+        else:
+            raise ValueError(
+                f"column {column.name!r}{of} holds {_kind_of(column)}, and {why}"
+            )
+    if len(found) == 1:
+        return found[0][:, np.newaxis]  # not even copied
+    return np.stack(found).T if found else np.empty((0, 0))
+
+
+def floats_of(column: nw.Series[Any]) -> np.ndarray:
+    """Return a column of numbers as float64, NaN where one is missing."""
+    native = column.to_native()
+    if isinstance(native, pd.Series):
+        return native.to_numpy(dtype=np.float64, na_value=np.nan)
+    if column.dtype == nw.Object:
+        native = [np.nan if value is None else value for value in column.to_list()]
+    elif column.dtype.is_integer() or column.dtype.is_float():
+        # No cast: that of pyarrow refuses numbers beyond 2^53.
+        native = column.to_numpy()
+    else:
+        native = column.cast(nw.Float64).to_numpy()
+    return np.asarray(native, dtype=np.float64)
+
+
+def _is_number(column: nw.Series[Any]) -> bool:
+    dtype = column.dtype
+    if dtype == nw.Object:
+        return _holds_numbers(column.to_numpy())
+    return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def _all_missing(column: nw.Series[Any]) -> bool:
+    """Whether a column of no type of numbers holds nothing; that is counted later."""
+    typed = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return not typed and len(column) > 0 and bool(column.is_null().all())
+
+
+def _kind_of(column: nw.Series[Any]) -> str:
+    """Return what a column holds, in words for a message."""
+    if column.dtype == nw.Unknown:
+        native = column.to_native()
+        return str(native.dtype if hasattr(native, "dtype") else native.type)
+    return str(column.dtype)
 
 
 def refuse_text(X: np.ndarray) -> None:
@@ -157,8 +261,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
+    column = as_column(sample_weight)
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        if column is None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+        else:
+            weight = numbers_of([column])[:, 0]
     except (TypeError, ValueError):
         raise ValueError("sample_weight must be numbers, one a row") from None
     if weight.ndim != 1:

@@ -1,7 +1,8 @@
 """Released numbers and codes, written as the columns that came.
 
 A column keeps the type that it had in X; categories of pandas are the declared ones,
-so that a type never carries labels of the rows along.
+so that a type never carries labels of the rows along. Where another kind of frame is
+asked for, a column gets the type there that comes closest.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import numpy as np
 import pandas as pd
 
 from skpuffer._validation._categories import CategorySet
-from skpuffer._validation._frames import is_frame
+from skpuffer._validation._frames import column_names, columns_of, is_frame
+
+Column = nw.Series[Any]
 
 
-def mixed_like(released: np.ndarray, X: Any, sets: Sequence[CategorySet | None]) -> Any:
-    """Return released numbers and codes as a frame or an array of the kind of X.
+def written_like(
+    released: np.ndarray, X: Any, sets: Sequence[CategorySet | None], asked: Any = None
+) -> Any:
+    """Return released numbers and codes as a frame or an array.
 
     Parameters
     ----------
@@ -27,71 +32,141 @@ def mixed_like(released: np.ndarray, X: Any, sets: Sequence[CategorySet | None])
     X : frame or array-like
         Without secret and prior columns.
     sets : sequence of CategorySet or None
+    asked : frame, optional
+        Of the kind to return; anything else asks for that of X.
+
+    Returns
+    -------
+    frame or ndarray of shape (n, k)
+        With the names and the index of X. Numbers that came as float32 are float32,
+        all others float64.
     """
-    if isinstance(X, pd.DataFrame):
-        columns = {
-            name: _pandas_column(values, one, X[name].dtype)
-            for name, values, one in zip(X.columns, released.T, sets, strict=True)
-        }
-        return pd.DataFrame(columns, index=X.index, columns=X.columns)
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        backend = nw.get_native_namespace(frame)
-        series = [
-            _other_column(frame[name], values, one, backend)
-            for name, values, one in zip(frame.columns, released.T, sets, strict=True)
-        ]
-        return frame.with_columns(*series).to_native()
-    return _array(released, np.asarray(X), sets)
+        names, columns = column_names(X), columns_of(X)
+        kind = asked if is_frame(asked) else X
+    elif is_frame(asked):
+        X, kind = np.asarray(X), asked
+        names = [f"x{place}" for place in range(len(sets))]
+        columns = [None] * len(sets)
+    else:
+        return _array(released, np.asarray(X), sets)
+    narrow = [
+        X.dtype == np.float32 if column is None else column.dtype == nw.Float32
+        for column in columns
+    ]
+    parts = [
+        values.astype(np.float32 if small else np.float64)
+        if one is None
+        else (values.astype(np.intp), one)
+        for values, one, small in zip(released.T, sets, narrow, strict=True)
+    ]
+    if isinstance(kind, pd.DataFrame):
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        series = {
+            place: _for_pandas(*part, column) if isinstance(part, tuple) else part
+            for place, (part, column) in enumerate(zip(parts, columns, strict=True))
+        }
+        frame = pd.DataFrame(series, index=index)
+        frame.columns = X.columns if isinstance(X, pd.DataFrame) else names
+        return frame
+    backend = nw.get_native_namespace(kind)
+    plain = {
+        str(name): part[0] if isinstance(part, tuple) else part
+        for name, part in zip(names, parts, strict=True)
+    }
+    labelled = [
+        _for_others(*part, str(name), column, backend)
+        for name, part, column in zip(names, parts, columns, strict=True)
+        if isinstance(part, tuple)
+    ]
+    frame = nw.from_dict(plain, backend=backend)
+    return frame.with_columns(*labelled).to_native() if labelled else frame.to_native()
 
 
-def _pandas_column(values: np.ndarray, one: CategorySet | None, dtype: Any) -> Any:
-    if one is None:
-        return values.astype(np.float32 if dtype == np.float32 else np.float64)
-    codes = values.astype(np.intp)
+def _for_pandas(codes: np.ndarray, one: CategorySet, column: Column | None) -> Any:
+    """Return labels as a column of pandas."""
+    given = list(one.labels)
+    native = None if column is None else column.to_native()
+    dtype: Any = None
+    if isinstance(native, pd.Series):
+        dtype = native.dtype
+    elif column is not None:
+        if column.dtype in (nw.Categorical, nw.Enum):
+            dtype = pd.CategoricalDtype(given, ordered=column.dtype == nw.Enum)
+        elif column.dtype.is_numeric():
+            dtype = column[:0].to_numpy().dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        kind = pd.CategoricalDtype(list(one.labels), ordered=dtype.ordered)
+        kind = pd.CategoricalDtype(given, ordered=dtype.ordered)
         return pd.Categorical.from_codes(codes, dtype=kind)
     # Labels alone are cast: a few, and every one is looked at.
-    labels = pd.Series(list(one.labels))
+    labels = pd.Series(given)
     try:
-        cast = labels.astype(dtype)
-    except (TypeError, ValueError, OverflowError):
+        cast = labels if dtype is None else labels.astype(dtype)
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
         cast = labels
-    if cast.astype(object).tolist() != list(one.labels):
+    if cast.astype(object).tolist() != given:
         cast = labels
     return cast.array.take(codes)
 
 
-def _other_column(
-    column: Any, values: np.ndarray, one: CategorySet | None, backend: Any
-) -> Any:
-    name, dtype = column.name, column.dtype
-    if one is None:
-        kind = np.float32 if dtype == nw.Float32 else np.float64
-        return nw.from_dict({name: values.astype(kind)}, backend=backend)[name]
-    given = {name: list(one.labels)}
-    if dtype == nw.Enum:
+def _for_others(
+    codes: np.ndarray, one: CategorySet, name: str, column: Column | None, backend: Any
+) -> Column:
+    """Return labels as a column of polars or pyarrow."""
+    given = list(one.labels)
+    native = None if column is None else column.to_native()
+    if hasattr(backend, "DictionaryArray"):
+        found = _for_arrow(codes, given, native.type, backend)
+        return nw.from_native(found, series_only=True).alias(name)
+    dtype = None if column is None else column.dtype
+    category = dtype in (nw.Categorical, nw.Enum)
+    text = all(isinstance(label, str) for label in given)
+    if category and text and (dtype == nw.Enum or isinstance(native, pd.Series)):
         # Made anew: that of X may have other labels, in the order of its rows.
-        text = nw.from_dict(given, backend=backend)[name].to_native()
-        enum = type(column.to_native().dtype)(given[name])
-        labels = nw.from_native(text.cast(enum), series_only=True)
+        labels = _new(name, given, backend).to_native().cast(backend.Enum(given))
     else:
-        labels = _wide_enough(name, given[name], dtype, backend)
-    return labels[values.astype(np.intp).tolist()]
+        labels = _wide_enough(name, given, dtype, backend).to_native()
+    # Older narwhals take a list alone.
+    return nw.from_native(labels.gather(codes), series_only=True)
 
 
-def _wide_enough(name: str, given: list[Any], dtype: Any, backend: Any) -> Any:
+def _for_arrow(codes: np.ndarray, given: list[Any], dtype: Any, pyarrow: Any) -> Any:
+    """Return labels as a column of pyarrow: of a type, or one that holds them, or text.
+
+    Only pyarrow itself comes with tables of pyarrow.
+    """
+    listed = hasattr(dtype, "value_type") and hasattr(dtype, "ordered")
+    kind = dtype.value_type if listed else dtype
+    for values, wanted in ((given, kind), (given, None), (map(str, given), None)):
+        try:
+            labels = pyarrow.array(values, type=wanted)
+            if listed:
+                narrow = pyarrow.array(codes.astype(np.int32))
+                found = pyarrow.DictionaryArray.from_arrays(
+                    narrow, labels, ordered=dtype.ordered
+                )
+            else:
+                found = labels.take(pyarrow.array(codes))
+        except (pyarrow.ArrowException, OverflowError):
+            continue
+        break
+    return pyarrow.chunked_array([found])
+
+
+def _wide_enough(name: str, given: list[Any], dtype: Any, backend: Any) -> Column:
     """Build a column of labels: of a type, or of whole numbers, or else of text."""
     whole = all(isinstance(label, int) for label in given)
     for kind in (dtype, nw.Int64) if whole else (dtype,):
         try:
-            return nw.from_dict({name: given}, schema={name: kind}, backend=backend)[
-                name
-            ]
+            return _new(name, given, backend, kind)
         except (TypeError, ValueError, OverflowError):
             continue
-    return nw.from_dict({name: [str(label) for label in given]}, backend=backend)[name]
+    return _new(name, [str(label) for label in given], backend)
+
+
+def _new(name: str, values: list[Any], backend: Any, dtype: Any = None) -> Column:
+    schema = None if dtype is None else {name: dtype}
+    return nw.from_dict({name: values}, schema, backend=backend)[name]
 
 
 def _array(
