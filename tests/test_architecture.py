@@ -22,7 +22,7 @@ LAYERS = [
     {"core.bits", "core.grid", "core.plans", "core.conversions", "_text"},
     {"core.sampling", "core.sampling_blocks", "core.prior"},
     {"core.shifts"},
-    {"core.laws", "core.coupling", "core.crossing"},
+    {"core.laws", "core.coupling", "core.crossing", "core.monotone"},
     {"core.second_moments", "core.features", "core.low_rank", "core.betting"},
     {"core.mixtures", "core.gram", "core.paired_betting"},
     {"core.concentration", "core.event_divergence"},

@@ -19,6 +19,8 @@ from skpuffer._validation._frames import (
 from skpuffer.exceptions import ParameterError
 
 MAX_VALUES = 50
+# Integers no further from each other are told apart without a table of them.
+_NEAR = 1000
 # A missing value that was once turned into text. "None" may be a category of its own,
 # so it counts only in numpy's text arrays, which cannot hold the value itself.
 _SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
@@ -151,7 +153,7 @@ def group_rows(
                 f"{parameter} {name!r} must hold one label a row, such as a text or a "
                 f"number: {error}"
             ) from None
-        missing = int((codes < 0).sum())
+        missing = int((codes < 0).sum()) if codes.min(initial=0) < 0 else 0
         if missing:
             written = f" (as the text {', '.join(map(repr, spelt))})" if spelt else ""
             raise ValueError(
@@ -233,6 +235,41 @@ def select_pairs(
 
 def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     """Return codes (−1 where missing), the labels in order, and missing texts."""
+    found = _small_integers(column)
+    if found is not None:
+        return *found, []
+    return _factorise(column)
+
+
+def _small_integers(column: Any) -> tuple[np.ndarray, list[Hashable]] | None:
+    """Return codes and labels of integers near each other, which need no table."""
+    array = column
+    if isinstance(column, pd.Series):
+        if not isinstance(column.dtype, np.dtype):
+            return None
+        array = column.to_numpy()
+    array = np.asarray(array)
+    # An unsigned number may be beyond the codes' range.
+    if array.dtype.kind != "i" or array.size == 0:
+        return None
+    low, high = int(array.min()), int(array.max())
+    if high - low >= _NEAR:
+        return None
+    codes = array.astype(np.intp, copy=False)
+    if low:
+        codes = codes - low
+    labels: list[Hashable] = list(range(low, high + 1))
+    if high - low < 2:
+        return codes, [low, high][: high - low + 1]
+    present = np.flatnonzero(np.bincount(codes, minlength=high - low + 1))
+    if len(present) < len(labels):
+        rank = np.zeros(len(labels), dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = rank.take(codes)
+    return codes, [labels[place] for place in present.tolist()]
+
+
+def _factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     texts = _SPELT_OUT
     if not isinstance(column, pd.Series):
         column = np.asarray(column)
