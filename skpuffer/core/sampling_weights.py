@@ -98,8 +98,12 @@ class GaussianWeights:
 
     def bounds(self, k: int, down: Context, up: Context) -> tuple[Decimal, Decimal]:
         """By the exponent, a fraction of integers."""
+        if k == 0:
+            return Decimal(1), Decimal(1)
         above, below = k * k, 2 * self.s * self.s
-        return _exponentials(down.divide(above, below), up.divide(above, below), down, up)
+        return _exponentials(
+            down.divide(above, below), up.divide(above, below), down, up
+        )
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,7 @@ class RoundedLaplaceWeights:
     def bounds(self, k: int, down: Context, up: Context) -> tuple[Decimal, Decimal]:
         """By the exponent, a fraction of integers."""
         if k > 0:
-            return _exponentials(
-                down.divide(k, self.t), up.divide(k, self.t), down, up
-            )
+            return _exponentials(down.divide(k, self.t), up.divide(k, self.t), down, up)
         low = down.next_minus(down.exp(down.divide(1, 2 * self.t)))
         high = up.next_plus(up.exp(up.divide(1, 2 * self.t)))
         return down.divide(2, up.add(high, 1)), up.divide(2, down.add(low, 1))
