@@ -218,7 +218,7 @@ def frame_like(values: np.ndarray, X: Any, dtype: np.dtype) -> Any:
     frame = nw.from_native(X, eager_only=True)
     narrow = [dtype == nw.Float32 for dtype in frame.schema.values()]
     if isinstance(X, pd.DataFrame):
-        released = pd.DataFrame(values, index=X.index, columns=X.columns)
+        released = pd.DataFrame(values, X.index, X.columns, copy=False)
         narrowed = dict.fromkeys(X.columns[narrow], np.float32)
         return released.astype(narrowed) if narrowed else released
     columns = {

@@ -146,7 +146,7 @@ def compressed_shifts(
     Returns
     -------
     ShiftBound or None
-        None where the cells would have no width.
+        None where nothing moves, or the cells would have no width.
     """
     matching = Matching(few, many)
     run = _LONGEST_RUN
@@ -178,6 +178,8 @@ def compressed_shifts(
         moved -= low[of, np.newaxis]
         np.add.reduce(moved, axis=1, out=mean[of])
     gate.close()
+    if largest == 0:
+        return None
     found = Cells(smallest, largest, cells)
     if not found.useful:
         return None

@@ -76,6 +76,8 @@ class ShiftBound:
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
             return self
         shift = self.shifts[:, 0]
+        if self.is_zero:
+            return self
         positive = shift if shift.all() else shift[shift > 0]
         found = Cells(float(positive.min()), float(positive.max()), cells)
         if not found.useful:
