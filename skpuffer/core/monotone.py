@@ -105,12 +105,12 @@ class MonotoneShifts(ShiftBound):
         return self._whole()
 
     @property
-    def shifts(self) -> FloatArray:  # type: ignore[override]
+    def shifts(self) -> FloatArray:
         """The absolute shift of every pair, shape (p, 1)."""
         return self._pairs.shifts
 
     @property
-    def mass(self) -> FloatArray:  # type: ignore[override]
+    def mass(self) -> FloatArray:
         """The probability of every pair, shape (p,)."""
         return self._pairs.mass
 
@@ -169,7 +169,7 @@ def compressed_shifts(
         lowest = min(low[of].min(initial=math.inf), least[end:].min(initial=math.inf))
         smallest = min(smallest, lowest or _smallest(least, most))
         largest = max(largest, most[end:].max(initial=high[of].max(initial=0.0)))
-        if far is not None:
+        if far is not None and share is not None:
             far -= near
             far *= share
             near += far
@@ -280,11 +280,11 @@ class Gate:
         if not (whole and mass.min() >= 1 and mass.max() <= self._column_mass):
             _refuse()
         place = rows - self._row
-        sums = np.bincount(place, mass, minlength=2)
-        sums = np.append(sums, 0.0)
-        sums += np.bincount(place + 1, self._column_mass - mass, minlength=len(sums))
+        sums: FloatArray = np.zeros(int(place.max()) + 2)
+        sums[:-1] += np.bincount(place, mass)
+        sums += np.bincount(place + 1, self._column_mass - mass)
         sums[:2] += self._come
-        last = int(place.max())
+        last = len(sums) - 2
         if not (sums[:last] == self._row_mass).all():
             _refuse()
         self._row, self._come = self._row + last, sums[last : last + 2]

@@ -32,6 +32,8 @@ class Weights(Protocol):
     @property
     def power(self) -> float: ...  # noqa: D102
 
+    def __hash__(self) -> int: ...
+
     @property
     def total(self) -> float:
         """Return the sum of w over k >= 0, nearly."""
@@ -61,11 +63,11 @@ class PowerWeights:
 
     @property
     def total(self) -> float:
-        """t Γ(1 + 1/power) + 1/2."""
+        """Return t Γ(1 + 1/power) + 1/2."""
         return self.t * math.gamma(1 + 1 / self.power) + 0.5
 
     def exponent(self, k: Floats) -> Floats:
-        """(k / t)^power."""
+        """Return (k / t)^power."""
         return np.asarray((k / self.t) ** self.power)
 
     def bounds(self, k: int, down: Context, up: Context) -> tuple[Decimal, Decimal]:
@@ -88,11 +90,11 @@ class GaussianWeights:
 
     @property
     def total(self) -> float:
-        """s √(π / 2) + 1/2."""
+        """Return s √(π / 2) + 1/2."""
         return self.s * math.sqrt(math.pi / 2) + 0.5
 
     def exponent(self, k: Floats) -> Floats:
-        """k^2 / 2 s^2."""
+        """Return k^2 / 2 s^2."""
         ratio = k / self.s
         return np.asarray(ratio * ratio * 0.5)
 
@@ -120,11 +122,11 @@ class RoundedLaplaceWeights:
 
     @property
     def total(self) -> float:
-        """t + 1/2."""
+        """Return t + 1/2."""
         return self.t + 0.5
 
     def exponent(self, k: Floats) -> Floats:
-        """k / t, and for zero log((exp(1 / 2t) + 1) / 2)."""
+        """Return k / t, and for zero log((exp(1 / 2t) + 1) / 2)."""
         x = np.asarray(k / self.t)
         x[k == 0] = math.log((math.exp(0.5 / self.t) + 1) / 2)
         return x
