@@ -26,7 +26,8 @@ def readable(X: Any) -> Any:
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
         raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+    known = isinstance(X, (np.ndarray, pd.DataFrame))
+    if not known and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__name__}): collect it first, X.collect()"
         )

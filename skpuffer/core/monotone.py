@@ -169,13 +169,15 @@ def compressed_shifts(
         lowest = min(low[of].min(initial=math.inf), least[end:].min(initial=math.inf))
         smallest = min(smallest, lowest or _smallest(least, most))
         largest = max(largest, most[end:].max(initial=high[of].max(initial=0.0)))
-        if far is not None and share is not None:
-            far -= near
-            far *= share
-            near += far
         # From the smallest, so that an offset costs no digits of the mean.
         moved = near[:end].reshape(-1, run)
         moved -= low[of, np.newaxis]
+        if far is not None and share is not None:
+            more = far[:end].reshape(-1, run)
+            more -= low[of, np.newaxis]
+            more -= moved
+            more *= share[:end].reshape(-1, run)
+            moved += more
         np.add.reduce(moved, axis=1, out=mean[of])
     gate.close()
     if largest == 0:
@@ -250,7 +252,7 @@ class Gate:
 
     def __init__(self, n: int, m: int) -> None:
         common = math.gcd(n, m)
-        self._n, self._m = n, m
+        self._m = m
         self._row_mass, self._column_mass = m // common, n // common
         self._columns = 0
         # What has come to the first row that may not be full, and to the next.
@@ -297,8 +299,9 @@ class Gate:
         TransportPlanError
             Something is.
         """
+        # All of the many have come, and every row up to this is full: it is the last.
         full = self._come.tolist() == [self._row_mass, 0]
-        if not full or self._row != self._n - 1 or self._columns != self._m:
+        if not full or self._columns != self._m:
             _refuse()
 
 

@@ -210,6 +210,10 @@ BROKEN = {
         *all_[1:],
     ],
     "a fraction": lambda all_: [changed(all_[0], "mass", add(2, -0.5)), *all_[1:]],
+    "fractions that add up": lambda all_: [
+        changed(all_[0], "mass", add([0, 1], [-0.5, 0.5])),
+        *all_[1:],
+    ],
     "not a number": lambda all_: [
         changed(all_[0], "mass", add(2, math.nan)),
         *all_[1:],
