@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from skpuffer._checks import is_integer
 from skpuffer._validation import (
     MAX_VALUES,
     CountedRows,
@@ -134,7 +135,7 @@ class Tally:
         """
         layout, part = self.in_order()
         name = type(estimator).__name__
-        if estimator.secret is not None and estimator.secret_from_y is True:
+        if estimator.secret is not None and estimator.secret_from_y:
             raise ParameterError(
                 f"{name} is given its secret more than once (secret= in the constructor "
                 "and secret_from_y=True): keep one"
@@ -164,7 +165,7 @@ def _places(given: Any, layout: Layout) -> tuple[Any, ...]:
     if layout.frame:
         return wanted
     width = len(layout.order)
-    return tuple(w + width if isinstance(w, int) and w < 0 else w for w in wanted)
+    return tuple(w % width if is_integer(w) else w for w in wanted)
 
 
 def refuse_many_rows(n_rows: int) -> None:

@@ -435,3 +435,18 @@ def test_one_row_many_times():
     counts = ConditionalCounts.from_frame(table, secret="sex")
     with pytest.raises(ValueError, match="single value, 'F'"):
         LAPLACE(secret="sex").fit_counts(counts)
+
+
+@quiet
+def test_chunks_of_several_kinds_of_frames():
+    table = people()[["age", "pay", "own", "job", "sex"]]
+    whole = ConditionalCounts.from_frame(table, secret="sex").to_frame()
+    mixed = ConditionalCounts(secret="sex").update(table[:100])
+    mixed.update(pl.DataFrame(table[100:200].to_dict("list")))
+    last = table[200:].convert_dtypes()
+    pd.testing.assert_frame_equal(mixed.update(last).to_frame(), whole)
+    pyarrow = pytest.importorskip("pyarrow")
+    table = table[["age", "pay", "sex"]]
+    whole = ConditionalCounts.from_frame(table, secret="sex").to_frame()
+    arrow = ConditionalCounts(secret="sex").update(pyarrow.Table.from_pandas(table))
+    pd.testing.assert_frame_equal(arrow.to_frame(), whole)
