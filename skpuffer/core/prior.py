@@ -133,6 +133,8 @@ class Conditional:
     @cached_property
     def total(self) -> int:
         """The sum of the integer masses."""
+        if self.mass.strides == (0,):  # one number, seen many times
+            return len(self.mass) * int(self.mass[0])
         return int(self.mass.sum())
 
     @property
@@ -243,6 +245,13 @@ def _without_common_factor(mass: IntArray) -> IntArray:
     return mass if divisor == 1 else mass // divisor
 
 
+def _ends(support: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest value of each column."""
+    if support.shape[1] == 1:  # in order
+        return support[0], support[-1]
+    return support.min(axis=0), support.max(axis=0)
+
+
 def pooled_spread(
     conditionals: Sequence[Conditional],
 ) -> tuple[FloatArray, FloatArray]:
@@ -266,8 +275,9 @@ def pooled_spread(
     >>> pooled_spread([Conditional.from_rows([[0.0], [4.0]])])
     (array([2.]), array([4.]))
     """
-    low = np.min([item.support.min(axis=0) for item in conditionals], axis=0)
-    high = np.max([item.support.max(axis=0) for item in conditionals], axis=0)
+    ends = [_ends(item.support) for item in conditionals]
+    low = np.min([end[0] for end in ends], axis=0)
+    high = np.max([end[1] for end in ends], axis=0)
     with np.errstate(over="ignore"):
         span: FloatArray = high - low
     if not np.isfinite(span).all():
@@ -284,24 +294,27 @@ def pooled_spread(
             # square costs digits.
             rows = item.support[part] - low
             rows /= unit
-            first = rows[0].copy()
-            rows -= first
             # Merge the block's moments about its own mean: a rare value far away must
             # not vanish in a difference.
             if alike:
                 weight = share * (len(rows) / item.total)
-                centre = rows.sum(axis=0) / len(rows)
+                # Column by column: a sum over rows of one value takes long.
+                centre = np.array([column.sum() for column in rows.T]) / len(rows)
                 rows -= centre
-                within = np.einsum("ij,ij->j", rows, rows) * (weight / len(rows))
+                within = np.array([np.einsum("i,i", c, c) for c in rows.T])
+                within *= weight / len(rows)
             else:
                 mass = share * (item.mass[part] / item.total).astype(np.float64)
                 weight = float(mass.sum())
                 if weight == 0.0:
                     continue
+                first = rows[0].copy()
+                rows -= first
                 centre = np.einsum("i,ij->j", mass, rows) / weight
                 rows -= centre
                 within = np.einsum("i,ij,ij->j", mass, rows, rows)
-            gap = first + centre - mean
+                centre += first
+            gap = centre - mean
             scatter += within + gap**2 * (seen * weight / (seen + weight))
             mean += gap * (weight / (seen + weight))
             seen += weight
