@@ -8,12 +8,13 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -240,14 +241,22 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             for column in range(values.shape[1])
             for start in range(0, len(values), _CHUNK)
         ]
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(noises[column])(
+
+        def run(task: tuple[int, int]) -> None:
+            column, start = task
+            noises[column](
                 values[start : start + _CHUNK, column],
                 released[start : start + _CHUNK, column],
                 _bits(seed, call, column, start // _CHUNK),
             )
-            for column, start in tasks
-        )
+
+        n_threads = min(effective_n_jobs(self.n_jobs), len(tasks))
+        if n_threads == 1:
+            for task in tasks:
+                run(task)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(run, tasks))
         return released
 
     def _released_nothing(self) -> np.ndarray:

@@ -20,9 +20,11 @@ NAMES = [path.relative_to(ROOT.parent).with_suffix("").as_posix() for path in FI
 # room needs a line here.
 LAYERS = [
     {"core.bits", "core.grid", "core.plans", "core.conversions", "_text"},
-    {"core.sampling", "core.sampling_blocks", "core.prior"},
+    {"core.sampling_weights"},
+    {"core.sampling_blocks"},
+    {"core.sampling", "core.prior"},
     {"core.shifts"},
-    {"core.laws", "core.coupling", "core.crossing"},
+    {"core.laws", "core.coupling", "core.crossing", "core.monotone"},
     {"core.second_moments", "core.features", "core.low_rank", "core.betting"},
     {"core.mixtures", "core.gram", "core.paired_betting"},
     {"core.concentration", "core.event_divergence"},

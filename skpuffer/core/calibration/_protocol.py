@@ -11,6 +11,7 @@ import numpy as np
 
 from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
 from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.monotone import MonotoneShifts
 from skpuffer.core.prior import Conditional, FloatArray
 
 
@@ -87,6 +88,10 @@ class Pair:
     @cached_property
     def bound(self) -> ShiftBound:
         """The shifts of `coupling`."""
+        if MonotoneShifts.serves(self.first, self.second):
+            return MonotoneShifts(
+                self.first, self.second, lambda: self.coupling.shift_bound()
+            )
         return self.coupling.shift_bound()
 
     @cached_property

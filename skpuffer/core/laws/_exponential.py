@@ -15,7 +15,8 @@ from skpuffer.core.laws._laplace import Laplace
 from skpuffer.core.laws._protocol import standardised
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.sampling import BitSource, release_on_grid, rounded_laplace
-from skpuffer.core.sampling_blocks import LEAST_POWER, exponential_power
+from skpuffer.core.sampling_blocks import exponential_power
+from skpuffer.core.sampling_weights import LEAST_POWER
 
 _SECTION = "Ding, Yang and Zhang 2026, section III-A4"
 _BOUND = "what the largest log ratio of a shift, |shift|^p / θ, allows at each order"
