@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.core.prior import FloatArray
 
-# Relative accuracy of the root in the logarithm of the scale; the scale itself is
-# then rounded to 20 bits.
-_ROOT_TOLERANCE = 1e-11
+# In the logarithm of the scale: how far above the root an answer may be, and where it
+# is aimed at. The scale itself is then rounded to 20 bits.
+_ROOT_TOLERANCE, _AIM = 8e-11, 2e-11
+# Scales that are tried at all, as logarithms.
+_REACH = 700.0
+# The fall of the functional, on two logarithms, before any is known, and what falls are
+# believed; two places so near to each other tell how it falls there.
+_FALL, _LEAST_FALL, _STEEPEST, _NEAR = 1.5, 0.05, 200.0, 0.01
+# How far the first look may be from the start: twice as far each time.
+_STRIDE = 2.0
+# After so many looks halving takes turns with what is faster.
+_PATIENCE = 8
 
 
 class CalibrationError(RuntimeError):
     """No scale could be shown to satisfy its condition."""
 
 
+class Root(NamedTuple):
+    """A scale and how the functional falls there.
+
+    Attributes
+    ----------
+    scale : float
+    fall : float
+        Minus the slope of its logarithm over that of the scale, about.
+    """
+
+    scale: float
+    fall: float
+
+
 def solve_scale(
-    functional: Callable[[float], float], target: float, *, start: float
+    functional: Callable[[float], float],
+    target: float,
+    *,
+    start: float,
+    fall: float = _FALL,
 ) -> float:
     """Return the smallest scale with ``functional(scale) <= target``.
 
@@ -32,11 +60,14 @@ def solve_scale(
         Positive.
     start : float
         A positive guess of the scale.
+    fall : float
+        A positive guess of how the functional falls: see `Root`.
 
     Returns
     -------
     float
-        Above the root by at most a relative 1e-10; the condition holds at it.
+        Above the root by at most a relative 1e-10; the condition was seen to hold at
+        it.
 
     Raises
     ------
@@ -48,10 +79,25 @@ def solve_scale(
     >>> round(solve_scale(lambda scale: 3 / scale, 1.5, start=1.7), 9)
     2.0
     """
+    return find_root(functional, target, start=start, fall=fall).scale
+
+
+def find_root(
+    functional: Callable[[float], float],
+    target: float,
+    *,
+    start: float,
+    fall: float = _FALL,
+) -> Root:
+    """Solve as `solve_scale` does, and say how the functional falls.
+
+    Secants on two logarithms, where the functional is nearly a straight line, each
+    aimed a little to the side where the condition holds; halving where they do not
+    help.
+    """
     log_target = math.log(target)
 
     def excess(log_scale: float) -> float:
-        # On two logarithms the functional is nearly a straight line.
         value = functional(math.exp(log_scale))
         if math.isnan(value):
             raise CalibrationError("the calibration condition is not a number")
@@ -59,34 +105,44 @@ def solve_scale(
         # Neighbouring numbers can have one logarithm.
         return gap if value <= target else max(gap, 1e-300)
 
-    upper = math.log(start)
-    lower = upper
-    stride = math.log(2.0)
-    if excess(upper) <= 0:
-        while True:
-            lower = upper - stride
-            if lower < -700:
-                return math.exp(upper)
-            if excess(lower) > 0:
-                break
-            upper = lower
-    else:
-        while True:
-            upper = lower + stride
-            if upper > 700:
-                raise CalibrationError("no finite scale satisfies the condition")
-            if excess(upper) <= 0:
-                break
-            lower = upper
-    root = brentq(excess, lower, upper, xtol=_ROOT_TOLERANCE, rtol=1e-14)
-    step = _ROOT_TOLERANCE
-    while not functional(math.exp(root)) <= target:
-        root += step
-        step *= 2
-        if root > upper:
-            # `upper` was seen to satisfy the condition.
-            return math.exp(upper)
-    return math.exp(root)
+    lower, upper, stride = -math.inf, math.inf, _STRIDE
+    place = math.log(start)
+    gap, before = excess(place), None
+    for look in itertools.count():
+        if gap <= 0:
+            upper = place
+        else:
+            lower = place
+        close = False
+        if before is not None:
+            drop = (before[1] - gap) / (place - before[0])
+            if _LEAST_FALL <= drop <= _STEEPEST:
+                fall, close = drop, abs(place - before[0]) < _NEAR
+        # Near the root the fall there tells how far it is.
+        if close and gap <= 0 and -gap / fall <= _ROOT_TOLERANCE:
+            break
+        if upper - lower <= _ROOT_TOLERANCE or upper <= -_REACH:
+            break
+        if lower >= _REACH:
+            raise CalibrationError("no finite scale satisfies the condition")
+        before = place, gap
+        guess = place + gap / fall + _AIM
+        if gap <= 0 and abs(guess - place) < _ROOT_TOLERANCE:
+            # As far below as is good enough: this ends it, or tells the fall.
+            guess = place - _ROOT_TOLERANCE
+        if math.isinf(upper - lower):
+            # No end is known on one side: look there, further each time.
+            move = guess - place
+            if look > _PATIENCE or abs(move) > stride or (move > 0) == (gap <= 0):
+                guess = place + math.copysign(stride, gap if gap else -1.0)
+            stride *= 2
+            place = min(max(guess, -_REACH), _REACH)
+        else:
+            halve = look > _PATIENCE and look % 2
+            inside = lower < guess < upper
+            place = guess if inside and not halve else (lower + upper) / 2
+        gap = excess(place)
+    return Root(math.exp(upper), fall)
 
 
 def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
