@@ -227,25 +227,22 @@ def _profile(
     prior_model: str,
 ) -> PrivacyProfile:
     """Bound the divergence of the release at all orders, for all blocks."""
-
-    def divergence(alpha: float) -> float:
-        return max(answer.divergence(alpha) for answer in answers)
-
     limit = math.inf
     # Where nothing needs noise its law plays no part.
     finite = math.isinf(settings.law.max_order) or not any(
         a.scale.any() for a in answers
     )
     if finite and prior_model != "gaussian":
-        limit = divergence(math.inf)
+        limit = max(answer.divergence(math.inf) for answer in answers)
     # Quadratures take longer than sums over shifts.
     slow = settings.rule.one_column or isinstance(
         settings.rule, tuple(ROW_RULES.values())
     )
-    work = n_pairs * (_EXACT_WORK if slow else 1)
+    orders = profile_orders(n_pairs * (_EXACT_WORK if slow else 1))
+    bounds = np.max([answer.at(orders) for answer in answers], axis=0).tolist()
     return PrivacyProfile.of(
-        divergence,
-        profile_orders(work),
+        dict(zip(orders, bounds, strict=True)).__getitem__,
+        orders,
         promised=(budget.alpha, budget.epsilon),
         limit=limit,
     )

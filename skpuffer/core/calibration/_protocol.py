@@ -119,10 +119,14 @@ class Calibrated(NamedTuple):
         The factor of the column weights; zero where no noise is needed.
     witness : Witness
         What `holds` is asked about at that factor.
+    is_least : bool
+        Whether the condition is known to fail below, for the data or for the data on
+        their grid.
     """
 
     unit: float
     witness: Any
+    is_least: bool = False
 
 
 class CalibrationRule(Protocol):
