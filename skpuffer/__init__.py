@@ -14,10 +14,12 @@ from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.profile import PrivacyProfile
+from skpuffer.reuse import FitReuse, reuse_fits
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FitReuse",
     "Guarantee",
     "JointRelease",
     "PrivacyProfile",
@@ -30,4 +32,5 @@ __all__ = [
     "compare_mechanisms",
     "exceptions",
     "held_out_divergence",
+    "reuse_fits",
 ]

@@ -18,6 +18,7 @@ from skpuffer._validation import (
     within_bounds,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.reuse import recalled, remembered
 
 
 class AdditiveRelease(Release):
@@ -78,7 +79,11 @@ class AdditiveRelease(Release):
         self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
     ) -> tuple[Settings, Sample]:
         settings = check_parameters(self._law_instance(), self.get_params(deep=False))
-        return settings, read_sample(self, X, y, secret, prior, weight)
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given)
+        if sample is None:
+            sample = remembered(self, read_sample(self, *given), *given)
+        return settings, sample
 
     def transform(self, X: Any) -> Any:
         """Release the rows: round them to the noise's grid and add fresh noise.

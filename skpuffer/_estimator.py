@@ -116,7 +116,13 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             column_weights=self.column_weights,
         )
         numeric = sample.is_number
-        refuse_off_grid(sample.values, np.where(numeric, fitted.scale, 0), sample.names)
+        needed = np.where(numeric, fitted.scale, 0)
+        try:
+            refuse_off_grid(sample.limits, needed, sample.names)
+        except ValueError:
+            # Says how many there are.
+            refuse_off_grid(sample.values, needed, sample.names)
+            raise
         guarantee = make_guarantee(
             sample,
             settings,
@@ -141,7 +147,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             guarantee=guarantee,
         )
         self._dropped = sample.dropped
-        self._ranges = sample.ranges
+        self._ranges = sample.ranges.copy()
         self._unchanged = fitted.unchanged
         self._keep(sample)
         # A holder, so that transform can count without changing an attribute.

@@ -23,6 +23,7 @@ from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
 from skpuffer.core.laws import LAWS
 from skpuffer.core.sampling import BitSource
 from skpuffer.exceptions import ParameterError
+from skpuffer.reuse import recalled, remembered
 
 
 class RowRelease(Release):
@@ -62,9 +63,12 @@ class RowRelease(Release):
                 "distributions on the declared sets)"
             )
         # Which columns need bounds is known once they are read.
-        given = self._settings() | {"bounds": ()}
-        settings = check_parameters(LAWS[self.law](), given)
-        sample = read_sample(self, X, y, secret, prior, weight, mixed=True)
+        declared = self._settings() | {"bounds": ()}
+        settings = check_parameters(LAWS[self.law](), declared)
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given)
+        if sample is None:
+            sample = remembered(self, read_sample(self, *given, mixed=True), *given)
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)

@@ -35,7 +35,7 @@ LAYERS = [
     {"_validation"},
     {"metrics"},
     {"audit"},
-    {"_prior_models", "_budget"},
+    {"_prior_models", "_budget", "reuse"},
     {"_fit"},
     {"_statements"},
     {"_estimator"},

@@ -6,9 +6,14 @@ parameter, what was found and what helps, and comes before anything is computed.
 """
 
 from skpuffer._validation._again import read_again
-from skpuffer._validation._categories import CategorySet, unknown_code
+from skpuffer._validation._categories import (
+    CategorySet,
+    unknown_code,
+    warn_of_categories,
+)
+from skpuffer._validation._contents import Contents
 from skpuffer._validation._frames import Dropped, frame_like, take_columns
-from skpuffer._validation._groups import Groups
+from skpuffer._validation._groups import Groups, refuse_misaligned
 from skpuffer._validation._rows import read_mixed_rows, read_rows, within_bounds
 from skpuffer._validation._sample import Sample, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
@@ -16,6 +21,7 @@ from skpuffer._validation._written import mixed_like
 
 __all__ = [
     "CategorySet",
+    "Contents",
     "Dropped",
     "Groups",
     "Sample",
@@ -27,8 +33,10 @@ __all__ = [
     "read_sample",
     "read_table",
     "read_tables",
+    "refuse_misaligned",
     "table_names",
     "take_columns",
     "unknown_code",
+    "warn_of_categories",
     "within_bounds",
 ]

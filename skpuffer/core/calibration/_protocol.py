@@ -11,6 +11,7 @@ import numpy as np
 
 from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
 from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.mixtures import MixturePair
 from skpuffer.core.prior import Conditional, FloatArray
 
 
@@ -94,6 +95,11 @@ class Pair:
         """The shifts of a coupling that leaves common mass where it is."""
         units = np.where(self.weights > 0, self.weights, np.inf)
         return couple_in_place(self.first, self.second, units).shift_bound()
+
+    @cached_property
+    def mixtures(self) -> MixturePair | None:
+        """Both conditionals of one column; None where a mass is too small for it."""
+        return MixturePair.from_coupling(self.coupling, self.bound.shifts[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
