@@ -78,7 +78,7 @@ class AdditiveRelease(Release):
     def _prepare(
         self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
     ) -> tuple[Settings, Sample]:
-        settings = check_parameters(self._law_instance(), self.get_params(deep=False))
+        settings = check_parameters(self._law_instance(), self._parameters())
         given = (X, y, secret, prior, weight)
         sample = recalled(self, *given)
         if sample is None:

@@ -9,6 +9,8 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from threading import Lock
 from typing import Any
 
@@ -161,6 +163,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             prior_model=self.prior_model,
         )
 
+    def _parameters(self) -> dict[str, Any]:
+        """Return every parameter: `get_params`, without reading the signature again."""
+        return {name: getattr(self, name) for name in _names_of(type(self))}
+
     @property
     def _fitted_law(self) -> NoiseLaw:
         """The law that fit calibrated: its parameters may have been set anew since."""
@@ -281,6 +287,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         tags.non_deterministic = True
         tags.target_tags.required = bool(self.secret_from_y)
         return tags
+
+
+@cache
+def _names_of(kind: type[Release]) -> tuple[str, ...]:
+    return tuple(list(signature(kind.__init__).parameters)[1:])
 
 
 def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:

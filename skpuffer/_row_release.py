@@ -47,9 +47,7 @@ class RowRelease(Release):
             *("scope", "calibration", "confidence"),
             *("bounds", "out_of_bounds", "clip_output"),
         )
-        return {name: getattr(self, name) for name in shared} | self.get_params(
-            deep=False
-        )
+        return {name: getattr(self, name) for name in shared} | self._parameters()
 
     def _prepare(
         self, X: Any, y: Any, secret: Any, prior: Any, weight: Any

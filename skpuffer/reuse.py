@@ -181,7 +181,7 @@ class _Given:
         """Collect it; None where it could not be recognised."""
         parameters = {
             name: value
-            for name, value in estimator.get_params(deep=False).items()
+            for name, value in estimator._parameters().items()
             if name not in _NOT_READ
         }
         # The mechanisms of this package differ by their parameters alone.

@@ -22,7 +22,7 @@ from skpuffer._validation._frames import is_frame
 _PLAIN = (str, bytes, int, float, bool, type(None))
 _TEXT = (nw.String, nw.Categorical, nw.Enum)
 # Values that are compared at a time, in a core's cache; the first difference ends it.
-_BLOCK = 2**15
+_BLOCK = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,8 @@ class Contents:
         """
         if data is None:
             return cls(None, ())
+        if type(data) is np.ndarray:
+            return cls._joined(type(data), {"": data})
         if isinstance(data, (list, tuple)):
             labels = np.array([*data, None], dtype=object)[:-1]
             return cls._joined(type(data), {"": labels})
@@ -67,8 +69,6 @@ class Contents:
                 frame = nw.from_native(data, eager_only=True)
                 columns = {name: frame[name] for name in frame.columns}
             return cls._joined(type(data), columns)
-        if type(data) is np.ndarray:
-            return cls._joined(type(data), {"": data})
         return None
 
     @classmethod
@@ -164,10 +164,13 @@ def _same_values(first: Any, second: Any) -> bool:
     if first.size == 0:
         return True
     left, right = _as_bits(first), _as_bits(second)
-    return all(
-        np.array_equal(left[start : start + _BLOCK], right[start : start + _BLOCK])
-        for start in range(0, len(left), _BLOCK)
-    )
+    same = np.empty(min(len(left), _BLOCK), dtype=bool)
+    for start in range(0, len(left), _BLOCK):
+        part = left[start : start + _BLOCK]
+        found = np.equal(part, right[start : start + _BLOCK], out=same[: len(part)])
+        if not found.all():
+            return False
+    return True
 
 
 def _as_bits(values: np.ndarray) -> np.ndarray:

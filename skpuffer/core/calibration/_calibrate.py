@@ -25,6 +25,8 @@ from skpuffer.core.prior import FloatArray
 _MAX_ROUNDS = 60
 # The grid's step grows with the scale: more noise than this does not help any more.
 _MOST_INFLATION = 2.0**20
+# Scales that are known to be least are so but for this.
+_TIGHT = 2.0**-28
 # Shifts of one pair that its divergence at other orders is bounded with.
 _PROFILE_CELLS = 2**8
 
@@ -110,7 +112,8 @@ def calibrate(
         up = _on_grid(unit * weights)
         # The nearest multiple is a little less noise; it is taken if it suffices.
         nearest = _nearest(unit * weights, up)
-        only = is_least or np.array_equal(nearest, up)
+        less = (nearest < unit * weights * (1 - _TIGHT)).any()
+        only = (is_least and less) or np.array_equal(nearest, up)
         for scale in (up,) if only else (nearest, up):
             steps = grid_steps(scale)
             moved = [item.on_grid(steps) for item in witnesses]

@@ -38,9 +38,11 @@ _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
 # Shifts times orders whose divergences are computed at once.
 _WORK = 2**14
-# Cells whose root is found first where there are more shifts; how near to it a step by
-# their fall is trusted, and how far beyond its end one stays, as logarithms.
-_FEW, _SETTLED, _MARGIN = 2**8, 1e-4, 1e-9
+# Cells whose root is found first where there are more shifts, and more of them.
+_FEW, _MORE = 2**8, 2**12
+# As logarithms: how well it is found, how long a last step by the fall there may be, and
+# how far beyond its end one stays; how many steps there are.
+_ROUGHLY, _SETTLED, _MARGIN, _STEPS = 1e-5, 1e-4, 1e-9, 5
 
 
 class ShiftRule(ABC):
@@ -119,6 +121,7 @@ class ShiftRule(ABC):
             lambda unit: self.functional(few, law, budget, unit * weights),
             self.target(budget),
             start=start.scale,
+            tolerance=_ROUGHLY,
         )
 
     def _guess(
@@ -126,22 +129,44 @@ class ShiftRule(ABC):
     ) -> Calibrated:
         """Estimate the factor for very many shifts on the grid of the release.
 
-        From the root on few cells, where all are looked at once: their functionals
-        fall alike, so that one step is enough. Whoever asks confirms the answer.
+        From the root on few cells, by steps as long as the fall there says, since
+        functionals fall alike. Whoever asks confirms the answer.
         """
         if witness.is_zero:
             return Calibrated(0.0, witness)
-        near = self._near(witness, law, budget, weights)
-        steps = grid_steps(near.scale * weights)
-        value = self.functional(
-            witness.on_grid(steps), law, budget, near.scale * weights
-        )
-        ratio = value / self.target(budget)
-        gap = math.log(ratio) / near.fall if ratio > 0 else -math.inf
-        if not abs(gap) < _SETTLED:
-            unit = self.unit_scale(witness, law, budget, weights)
-            return Calibrated(unit, witness)
-        return Calibrated(near.scale * math.exp(gap + _MARGIN), witness, is_least=True)
+        unit, fall = self._near(witness, law, budget, weights)
+        for _ in range(_STEPS):
+            value = self._value(witness, law, budget, unit * weights)
+            ratio = value / self.target(budget)
+            gap = math.log(ratio) / fall if 0 < ratio < math.inf else math.inf
+            if not abs(gap) < 1:
+                break
+            unit *= math.exp(gap)
+            if abs(gap) < _SETTLED:
+                return Calibrated(unit * math.exp(_MARGIN), witness, is_least=True)
+        unit = self.unit_scale(witness, law, budget, weights)
+        return Calibrated(unit, witness)
+
+    def _value(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
+    ) -> float:
+        """Return the functional on the grid, to all digits that a scale has.
+
+        Many cells stand for all where they agree with few well: the error of cells
+        falls with the square of their number.
+        """
+        steps = grid_steps(scale)
+
+        def value(item: ShiftBound) -> float:
+            return self.functional(item.on_grid(steps), law, budget, scale)
+
+        if not witness.grouped:
+            return value(witness)
+        found = value(witness.compressed(_MORE))
+        excess = value(witness.compressed(_FEW)) - found
+        if not excess < _SETTLED * found:
+            return value(witness)
+        return found - excess / ((_MORE / _FEW) ** 2 - 1)
 
     def divergence(
         self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray

@@ -11,9 +11,9 @@ import numpy as np
 
 from skpuffer.core.prior import FloatArray
 
-# In the logarithm of the scale: how far above the root an answer may be, and where it
-# is aimed at. The scale itself is then rounded to 20 bits.
-_ROOT_TOLERANCE, _AIM = 8e-11, 2e-11
+# How far above the root the logarithm of a scale may be, and the part of it that is
+# aimed at. The scale itself is then rounded to 20 bits.
+_ROOT_TOLERANCE, _AIM = 8e-11, 0.25
 # Scales that are tried at all, as logarithms.
 _REACH = 700.0
 # The fall of the functional, on two logarithms, before any is known, and what falls are
@@ -88,12 +88,13 @@ def find_root(
     *,
     start: float,
     fall: float = _FALL,
+    tolerance: float = _ROOT_TOLERANCE,
 ) -> Root:
     """Solve as `solve_scale` does, and say how the functional falls.
 
     Secants on two logarithms, where the functional is nearly a straight line, each
     aimed a little to the side where the condition holds; halving where they do not
-    help.
+    help. `tolerance` is how far above the root the logarithm of the scale may be.
     """
     log_target = math.log(target)
 
@@ -119,17 +120,17 @@ def find_root(
             if _LEAST_FALL <= drop <= _STEEPEST:
                 fall, close = drop, abs(place - before[0]) < _NEAR
         # Near the root the fall there tells how far it is.
-        if close and gap <= 0 and -gap / fall <= _ROOT_TOLERANCE:
+        if close and gap <= 0 and -gap / fall <= tolerance:
             break
-        if upper - lower <= _ROOT_TOLERANCE or upper <= -_REACH:
+        if upper - lower <= tolerance or upper <= -_REACH:
             break
         if lower >= _REACH:
             raise CalibrationError("no finite scale satisfies the condition")
         before = place, gap
-        guess = place + gap / fall + _AIM
-        if gap <= 0 and abs(guess - place) < _ROOT_TOLERANCE:
+        guess = place + gap / fall + _AIM * tolerance
+        if gap <= 0 and abs(guess - place) < tolerance:
             # As far below as is good enough: this ends it, or tells the fall.
-            guess = place - _ROOT_TOLERANCE
+            guess = place - tolerance
         if math.isinf(upper - lower):
             # No end is known on one side: look there, further each time.
             move = guess - place
