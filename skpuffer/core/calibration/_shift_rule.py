@@ -38,11 +38,11 @@ _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
 # Shifts times orders whose divergences are computed at once.
 _WORK = 2**14
-# Cells whose root is found first where there are more shifts, and more of them.
-_FEW, _MORE = 2**8, 2**12
+# Cells whose root is found first where there are more shifts.
+_FEW = 2**8
 # As logarithms: how well it is found, how long a last step by the fall there may be, and
 # how far beyond its end one stays; how many steps there are.
-_ROUGHLY, _SETTLED, _MARGIN, _STEPS = 1e-5, 1e-4, 1e-9, 5
+_ROUGHLY, _SETTLED, _MARGIN, _STEPS = 1e-5, 5e-5, 1e-9, 5
 
 
 class ShiftRule(ABC):
@@ -136,8 +136,9 @@ class ShiftRule(ABC):
             return Calibrated(0.0, witness)
         unit, fall = self._near(witness, law, budget, weights)
         for _ in range(_STEPS):
-            value = self._value(witness, law, budget, unit * weights)
-            ratio = value / self.target(budget)
+            scale = unit * weights
+            moved = witness.on_grid(grid_steps(scale))
+            ratio = self.functional(moved, law, budget, scale) / self.target(budget)
             gap = math.log(ratio) / fall if 0 < ratio < math.inf else math.inf
             if not abs(gap) < 1:
                 break
@@ -146,27 +147,6 @@ class ShiftRule(ABC):
                 return Calibrated(unit * math.exp(_MARGIN), witness, is_least=True)
         unit = self.unit_scale(witness, law, budget, weights)
         return Calibrated(unit, witness)
-
-    def _value(
-        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
-    ) -> float:
-        """Return the functional on the grid, to all digits that a scale has.
-
-        Many cells stand for all where they agree with few well: the error of cells
-        falls with the square of their number.
-        """
-        steps = grid_steps(scale)
-
-        def value(item: ShiftBound) -> float:
-            return self.functional(item.on_grid(steps), law, budget, scale)
-
-        if not witness.grouped:
-            return value(witness)
-        found = value(witness.compressed(_MORE))
-        excess = value(witness.compressed(_FEW)) - found
-        if not excess < _SETTLED * found:
-            return value(witness)
-        return found - excess / ((_MORE / _FEW) ** 2 - 1)
 
     def divergence(
         self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
