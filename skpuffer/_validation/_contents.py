@@ -58,17 +58,17 @@ class Contents:
             return cls._joined(type(data), {"": labels})
         if isinstance(data, pd.Series):
             return cls._joined(type(data), {data.name: data})
-        if is_frame(data):
-            if isinstance(data, pd.DataFrame):
-                if not data.columns.is_unique:
-                    return None
-                columns = {
-                    name: data.iloc[:, place] for place, name in enumerate(data.columns)
-                }
-            else:
-                frame = nw.from_native(data, eager_only=True)
-                columns = {name: frame[name] for name in frame.columns}
+        if isinstance(data, pd.DataFrame):
+            if not data.columns.is_unique:
+                return None
+            names = enumerate(data.columns)
+            columns = {name: data.iloc[:, place] for place, name in names}
             return cls._joined(type(data), columns)
+        if is_frame(data):
+            frame = nw.from_native(data, eager_only=True)
+            return cls._joined(
+                type(data), {name: frame[name] for name in frame.columns}
+            )
         return None
 
     @classmethod
