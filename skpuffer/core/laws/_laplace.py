@@ -54,9 +54,9 @@ class Laplace:
             moment += excess * ratio
         near = ratio < _NEAR / order
         if near.any():
-            close, orders = (
-                np.broadcast_to(item, near.shape)[near] for item in (ratio, order)
-            )
+            close = np.broadcast_to(ratio, near.shape)[near]
+            several = order.size > 1
+            orders = np.broadcast_to(order, near.shape)[near] if several else alpha
             moment[near] = np.log1p(_excess(close, orders))
         single = moment.shape[-1] == 1
         total: FloatArray = moment[..., 0] if single else moment.sum(axis=-1)
@@ -94,7 +94,7 @@ class Laplace:
         return release_on_grid(values, scale, rounded_laplace, bits, out)
 
 
-def _excess(ratio: FloatArray, alpha: FloatArray) -> FloatArray:
+def _excess(ratio: FloatArray, alpha: Order) -> FloatArray:
     """Return φ − 1 = E exp((α−1) D) − 1 without cancellation, for small α · ratio.
 
     The linear parts of the two exponentials cancel, so only what remains beyond
