@@ -113,9 +113,9 @@ def reuse_fits(max_entries: int = 16) -> Iterator[FitReuse]:
     `categories`, ... Data that cannot be compared with certainty (nested lists, labels
     other than text, numbers and dates, a callable `metric`) are read anew.
 
-    The block holds copies of the data, some ten times the size of the columns
-    for each fold: nothing of them enters an estimator or its pickle, and
-    nothing is left when the block ends, by an exception or not. It serves all threads
+    The block holds copies of the data, about a hundred bytes for each row and column of
+    a fold: nothing of them enters an estimator or its pickle, and nothing is left when
+    the block ends, by an exception or not. It serves all threads
     of its process (``n_jobs`` with joblib's threading backend). Worker processes of
     joblib's default backend are processes of their own, in which the block is not
     open: search with ``n_jobs=1`` or threads. Nested blocks find what outer ones hold,
