@@ -9,6 +9,7 @@ from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.categorical import RenyiPufferfishCategorical
 from skpuffer.comparison import compare_mechanisms
+from skpuffer.counts import ConditionalCounts
 from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
@@ -19,6 +20,7 @@ from skpuffer.reuse import FitReuse, reuse_fits
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConditionalCounts",
     "FitReuse",
     "Guarantee",
     "JointRelease",

@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._estimator import Release, additive, refuse_off_grid
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
+    CountedRows,
     Sample,
     frame_like,
     read_rows,
     read_sample,
+    to_multiples,
     within_bounds,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
@@ -76,13 +78,20 @@ class AdditiveRelease(Release):
         return LAWS[self._law]()
 
     def _prepare(
-        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = check_parameters(self._law_instance(), self._parameters())
         given = (X, y, secret, prior, weight)
-        sample = recalled(self, *given)
+        sample = recalled(self, *given, counted)
         if sample is None:
-            sample = remembered(self, read_sample(self, *given), *given)
+            sample = read_sample(self, *given, counted=counted)
+            sample = remembered(self, sample, *given, counted)
         return settings, sample
 
     def transform(self, X: Any) -> Any:
@@ -118,7 +127,9 @@ class AdditiveRelease(Release):
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
-            given.astype(np.float64, copy=False),
+            to_multiples(
+                given.astype(np.float64, copy=False), self.guarantee_.rounding, names
+            ),
             self._ranges,
             names,
             refuse=self.out_of_bounds == "error",

@@ -245,7 +245,13 @@ class _Reading:
 
 
 def recalled(
-    estimator: Any, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    secret: Any,
+    prior: Any,
+    weight: Any,
+    counted: Any = None,
 ) -> Sample | None:
     """Return the sample that was read from the same data, if a block is open.
 
@@ -258,6 +264,8 @@ def recalled(
         Its parameters are checked already.
     X, y, secret, prior, weight
         As in `fit`.
+    counted : CountedRows, optional
+        Rows that were counted before: those are read anew.
 
     Returns
     -------
@@ -269,7 +277,7 @@ def recalled(
         Labels have another index than X.
     """
     blocks = _blocks()
-    if not blocks:
+    if not blocks or counted is not None:
         return None
     labels = y if estimator.secret_from_y else None
     given = _Given.to(estimator, X, labels, secret, prior, weight)
@@ -304,13 +312,14 @@ def remembered(
     secret: Any,
     prior: Any,
     weight: Any,
+    counted: Any = None,
 ) -> Sample:
     """Return a sample that was read, and keep it if a block is open.
 
     It is then one that shares no memory with the caller.
     """
     blocks = _blocks()
-    if not blocks:
+    if not blocks or counted is not None:
         return sample
     labels = y if estimator.secret_from_y else None
     given = _Given.to(estimator, X, labels, secret, prior, weight)

@@ -81,7 +81,7 @@ class CodedColumn:
 
 
 def declare_sets(
-    estimator: BaseEstimator, columns: Sequence[CodedColumn]
+    estimator: BaseEstimator, columns: Sequence[CodedColumn], n_rows: int
 ) -> list[CategorySet]:
     """Return the set of categories of each column, as the parameters declare them.
 
@@ -113,7 +113,7 @@ def declare_sets(
             )
         one = _with_distances(column.name, tuple(labels), metric)
         sets.append(replace(one, from_data=given is None))
-    warn_of_categories(taken, len(columns[0].codes) if columns else 0, _STACK)
+    warn_of_categories(taken, n_rows, _STACK)
     return sets
 
 

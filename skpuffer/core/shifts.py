@@ -22,7 +22,7 @@ _CELLS = 2**15
 _BLOCK = 2**15
 
 
-def _remembered(most: int) -> Callable[[_Method], _Method]:
+def remembered(most: int) -> Callable[[_Method], _Method]:
     """Keep the last few answers of a method with its object, by its arguments.
 
     Whoever solves for many budgets asks for them again. An answer that is the object
@@ -77,7 +77,7 @@ class ShiftBound:
         """Whether nothing moves: the two distributions are the same."""
         return not self.shifts.any()
 
-    @_remembered(1)
+    @remembered(1)
     def on_grid(self, step: FloatArray) -> ShiftBound:
         """Bound the shifts of the data rounded to a grid, per column.
 
@@ -100,7 +100,7 @@ class ShiftBound:
             up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
-    @_remembered(4)
+    @remembered(4)
     def compressed(self, cells: int = _CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for convex costs.
 
@@ -145,7 +145,7 @@ class ShiftBound:
             shifts, mass = np.append(0.0, shifts), np.append(zero_mass, mass)
         return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
 
-    @_remembered(4)
+    @remembered(4)
     def rounded_up(self, cells: int = 2 * _CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for increasing costs.
 
