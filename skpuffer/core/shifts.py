@@ -44,7 +44,7 @@ def remembered(most: int) -> Callable[[_Method], _Method]:
                 return known[key]
             answer = method(self, *given)
             if answer is not self:
-                kept = list(known.items())[len(known) - most + 1 :]
+                kept = list(known.items())[max(len(known) - most + 1, 0) :]
                 self.__dict__[name] = {**dict(kept), key: answer}
             return answer
 
@@ -111,6 +111,8 @@ class ShiftBound:
         bound itself where there is nothing to gain.
         """
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
+            return self
+        if self.is_zero:
             return self
         shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
         if not shift.all():
