@@ -27,7 +27,7 @@ from skpuffer import (
     RenyiPufferfishLaplace,
     reuse_fits,
 )
-from skpuffer.core.calibration import _protocol
+from skpuffer.core.coupling import Coupling
 from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
 
 ROWS = 300
@@ -504,17 +504,30 @@ def test_another_process_has_no_part_in_it(monkeypatch):
     assert (reuse.hits, reuse.misses) == (0, 1)
 
 
+@pytest.mark.slow
+def test_workers_have_no_part_in_it():
+    noise = RenyiPufferfishLaplace()
+    plain = found(noise.fit(X, secret=SEX))
+    with reuse_fits() as reuse:
+        noise.fit(X, secret=SEX)
+        fitted = Parallel(n_jobs=2, backend="loky")(
+            delayed(RenyiPufferfishLaplace().fit)(X, secret=SEX) for _ in range(2)
+        )
+    assert [found(one) for one in fitted] == [plain] * 2
+    assert (reuse.hits, reuse.misses) == (0, 1)
+
+
 @pytest.fixture
 def couplings(monkeypatch):
     """Count the couplings that are made."""
-    made, lock, couple = [], threading.Lock(), _protocol.couple
+    made, lock, make = [], threading.Lock(), Coupling.from_plan
 
     def counted(*given):
         with lock:
             made.append(given)
-        return couple(*given)
+        return make(*given)
 
-    monkeypatch.setattr(_protocol, "couple", counted)
+    monkeypatch.setattr(Coupling, "from_plan", counted)
     return made
 
 
