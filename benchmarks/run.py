@@ -11,6 +11,7 @@ import sys
 import numpy as np
 from audit import divergence_of_a_grid, full_audit, streamed_moments
 from exact import exact_calibration
+from search import searches
 from timing import REPEATS, in_turns, peak_bytes
 
 from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
@@ -117,6 +118,7 @@ def main():
         fit_against_sort,
         transform_against_numpy,
         calibration_of_few_values,
+        searches,
         exact_calibration,
         divergence_of_a_grid,
         streamed_moments,

@@ -15,11 +15,13 @@ from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.profile import PrivacyProfile
+from skpuffer.reuse import FitReuse, reuse_fits
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConditionalCounts",
+    "FitReuse",
     "Guarantee",
     "JointRelease",
     "PrivacyProfile",
@@ -32,4 +34,5 @@ __all__ = [
     "compare_mechanisms",
     "exceptions",
     "held_out_divergence",
+    "reuse_fits",
 ]

@@ -20,6 +20,7 @@ from skpuffer._validation import (
     written_like,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.reuse import recalled, remembered
 
 
 class AdditiveRelease(Release):
@@ -85,8 +86,12 @@ class AdditiveRelease(Release):
         weight: Any,
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
-        settings = check_parameters(self._law_instance(), self.get_params(deep=False))
-        sample = read_sample(self, X, y, secret, prior, weight, counted=counted)
+        settings = check_parameters(self._law_instance(), self._parameters())
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given, counted)
+        if sample is None:
+            sample = read_sample(self, *given, counted=counted)
+            sample = remembered(self, sample, *given, counted)
         return settings, sample
 
     def transform(self, X: Any) -> Any:

@@ -10,6 +10,8 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from threading import Lock
 from typing import Any
 
@@ -163,7 +165,13 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             column_weights=self.column_weights,
         )
         numeric = sample.is_number
-        refuse_off_grid(sample.values, np.where(numeric, fitted.scale, 0), sample.names)
+        needed = np.where(numeric, fitted.scale, 0)
+        try:
+            refuse_off_grid(sample.limits, needed, sample.names)
+        except ValueError:
+            # Says how many there are.
+            refuse_off_grid(sample.values, needed, sample.names)
+            raise
         guarantee = make_guarantee(
             sample,
             settings,
@@ -188,7 +196,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             guarantee=guarantee,
         )
         self._dropped = sample.dropped
-        self._ranges = sample.ranges
+        self._ranges = sample.ranges.copy()
         self._unchanged = fitted.unchanged
         self._keep(sample)
         # A holder, so that transform can count without changing an attribute.
@@ -201,6 +209,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             min_group_size=self.min_group_size,
             prior_model=self.prior_model,
         )
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return every parameter: `get_params`, without reading the signature again."""
+        return {name: getattr(self, name) for name in _names_of(type(self))}
 
     @property
     def _fitted_law(self) -> NoiseLaw:
@@ -333,6 +345,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         tags.non_deterministic = True
         tags.target_tags.required = bool(self.secret_from_y)
         return tags
+
+
+@cache
+def _names_of(kind: type[Release]) -> tuple[str, ...]:
+    return tuple(list(signature(kind.__init__).parameters)[1:])
 
 
 def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:

@@ -13,6 +13,7 @@ from skpuffer.core.bands import population_bound
 from skpuffer.core.calibration import BoundedPair, Pair
 from skpuffer.core.channels import RowPair, RowRange, WorstRow, population_rows
 from skpuffer.core.coupling import ShiftBound
+from skpuffer.core.gaussian_model import GaussianPair
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
 
@@ -56,10 +57,22 @@ def empirical_pairs(
     return [Pair(*pair, weights) for pair in pairs], labels
 
 
+def gaussian_pairs(priors: list[Prior]) -> tuple[list[GaussianPair], list[str]]:
+    """Return the pairs of a model that knows nothing but their moments."""
+    pairs, labels = pairs_of(priors)
+    return [GaussianPair(*pair) for pair in pairs], labels
+
+
+def bounds_means(settings: Settings) -> bool:
+    """Whether bounds on means serve the rule: if it takes that of a convex function."""
+    convex = settings.law.convex and settings.rule.name != "w_inf"
+    return convex and math.isfinite(settings.budget.alpha)
+
+
 def population_pairs(
     priors: list[Prior],
     limits: np.ndarray,
-    settings: Settings,
+    for_means: bool,
     error: float,
 ) -> tuple[list[BoundedPair], list[str]]:
     """Return bounds that hold for all pairs of the population together.
@@ -70,21 +83,19 @@ def population_pairs(
         Of one column.
     limits : ndarray of shape (2,)
         The declared range.
-    settings : Settings
+    for_means : bool
+        Whether to bound means as well, where there are enough rows.
     error : float
         Probability with which any of the bounds may fail.
     """
     pairs, labels = pairs_of(priors)
     groups = len({id(conditional) for pair in pairs for conditional in pair})
-    # Bounds on means serve rules that take the mean of a convex function.
-    convex = settings.law.convex and settings.rule.name != "w_inf"
-    convex = convex and math.isfinite(settings.budget.alpha)
     large = [
-        convex and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS
+        for_means and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS
         for first, second in pairs
     ]
-    for_means = error * _SHARE_OF_MEANS if any(large) else 0.0
-    beta = (error - for_means) / groups
+    of_means = error * _SHARE_OF_MEANS if any(large) else 0.0
+    beta = (error - of_means) / groups
     bounds = [
         population_bound(
             first,
@@ -93,7 +104,7 @@ def population_pairs(
             high=float(limits[1]),
             beta_first=beta,
             beta_second=beta,
-            beta_pair=for_means / sum(large) if enough else 0.0,
+            beta_pair=of_means / sum(large) if enough else 0.0,
         )
         for (first, second), enough in zip(pairs, large, strict=True)
     ]

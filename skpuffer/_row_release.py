@@ -25,6 +25,7 @@ from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
 from skpuffer.core.laws import LAWS
 from skpuffer.core.sampling import BitSource
 from skpuffer.exceptions import ParameterError
+from skpuffer.reuse import recalled, remembered
 
 
 class RowRelease(Release):
@@ -48,9 +49,7 @@ class RowRelease(Release):
             *("scope", "calibration", "confidence"),
             *("bounds", "out_of_bounds", "clip_output"),
         )
-        return {name: getattr(self, name) for name in shared} | self.get_params(
-            deep=False
-        )
+        return {name: getattr(self, name) for name in shared} | self._parameters()
 
     def _prepare(
         self,
@@ -70,11 +69,13 @@ class RowRelease(Release):
                 "distributions on the declared sets)"
             )
         # Which columns need bounds is known once they are read.
-        given = self._settings() | {"bounds": ()}
-        settings = check_parameters(LAWS[self.law](), given)
-        sample = read_sample(
-            self, X, y, secret, prior, weight, mixed=True, counted=counted
-        )
+        declared = self._settings() | {"bounds": ()}
+        settings = check_parameters(LAWS[self.law](), declared)
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given, counted)
+        if sample is None:
+            sample = read_sample(self, *given, mixed=True, counted=counted)
+            sample = remembered(self, sample, *given, counted)
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)

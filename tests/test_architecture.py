@@ -38,7 +38,7 @@ LAYERS = [
     {"_tally"},
     {"metrics", "counts"},
     {"audit"},
-    {"_prior_models", "_budget"},
+    {"_prior_models", "_budget", "reuse"},
     {"_fit"},
     {"_statements"},
     {"_estimator"},

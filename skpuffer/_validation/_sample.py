@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,24 @@ class Sample:
     dropped: Dropped
     sets: tuple[CategorySet | None, ...]
     rounding: tuple[float | None, ...] = ()
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+    _making: Any = field(default_factory=RLock, init=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what was made of the rows under a key, or make it.
+
+        The rows do not change; whoever calibrates them again (`skpuffer.reuse`) finds
+        it here. Threads wait for each other.
+        """
+        with self._making:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """The least and the largest value of each column, shape (2, k)."""
+        return np.array([self.values.min(axis=0), self.values.max(axis=0)])
 
     @property
     def is_number(self) -> np.ndarray:

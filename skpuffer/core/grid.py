@@ -37,6 +37,15 @@ def grid_step(scale: float) -> float:
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)
 
 
+def grid_steps(scales: Floats) -> Floats:
+    """Return the step of each scale's grid; zero for a scale of zero.
+
+    >>> grid_steps(np.array([0.0, 1.5])) * 2.0**20
+    array([0., 1.])
+    """
+    return np.array([grid_step(b) if b > 0 else 0.0 for b in scales.tolist()])
+
+
 def scale_to_grid(scale: float) -> float:
     """Round a noise scale up (the safe side) to a multiple of its grid step.
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from skpuffer.core.plans import TransportPlanError
 from skpuffer.core.prior import Conditional, FloatArray
-from skpuffer.core.shifts import CELLS, Cells, ShiftBound
+from skpuffer.core.shifts import CELLS, Cells, ShiftBound, remembered
 
 Positions = slice | NDArray[np.intp]
 
@@ -119,6 +119,7 @@ class MonotoneShifts(ShiftBound):
         """Whether nothing moves."""
         return np.array_equal(self._few, self._many)
 
+    @remembered(4)
     def compressed(self, cells: int = CELLS) -> ShiftBound:
         """Bound the shifts by fewer, for convex costs; see `ShiftBound.compressed`.
 

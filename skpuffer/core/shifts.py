@@ -5,17 +5,52 @@ All that most calibration rules see of a pair. Imports numpy alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from skpuffer.core.prior import FloatArray
 
+_Method = Callable[..., "ShiftBound"]
+
 # Beyond twice as many shifts, `ShiftBound.compressed` groups them in cells.
 CELLS = 2**15
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
+
+
+def remembered(most: int) -> Callable[[_Method], _Method]:
+    """Keep the last few answers of a method with its object, by its arguments.
+
+    Whoever solves for many budgets asks for them again. An answer that is the object
+    itself is not kept: it would hold itself alive.
+    """
+
+    def decorate(method: _Method) -> _Method:
+        name = f"_{method.__name__}"
+
+        @wraps(method)
+        def ask(self: Any, *given: Any) -> ShiftBound:
+            key = tuple(
+                item.tobytes() if isinstance(item, np.ndarray) else item
+                for item in given
+            )
+            # Never changed, but replaced: threads may ask at the same time.
+            known: dict[Any, ShiftBound] = self.__dict__.get(name, {})
+            if key in known:
+                return known[key]
+            answer = method(self, *given)
+            if answer is not self:
+                kept = list(known.items())[max(len(known) - most + 1, 0) :]
+                self.__dict__[name] = {**dict(kept), key: answer}
+            return answer
+
+        return ask
+
+    return decorate
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +77,7 @@ class ShiftBound:
         """Whether nothing moves: the two distributions are the same."""
         return not self.shifts.any()
 
+    @remembered(1)
     def on_grid(self, step: FloatArray) -> ShiftBound:
         """Bound the shifts of the data rounded to a grid, per column.
 
@@ -64,6 +100,7 @@ class ShiftBound:
             up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
+    @remembered(4)
     def compressed(self, cells: int = CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for convex costs.
 
@@ -75,9 +112,9 @@ class ShiftBound:
         """
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
             return self
-        shift = self.shifts[:, 0]
         if self.is_zero:
             return self
+        shift = self.shifts[:, 0]
         positive = shift if shift.all() else shift[shift > 0]
         found = Cells(float(positive.min()), float(positive.max()), cells)
         if not found.useful:
@@ -87,6 +124,7 @@ class ShiftBound:
             found.add(shift[part], self.mass[part])
         return found.bound()
 
+    @remembered(4)
     def rounded_up(self, cells: int = 2 * CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for increasing costs.
 

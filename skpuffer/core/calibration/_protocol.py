@@ -11,6 +11,7 @@ import numpy as np
 
 from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
 from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.mixtures import MixturePair
 from skpuffer.core.monotone import MonotoneShifts
 from skpuffer.core.prior import Conditional, FloatArray
 
@@ -100,6 +101,11 @@ class Pair:
         units = np.where(self.weights > 0, self.weights, np.inf)
         return couple_in_place(self.first, self.second, units).shift_bound()
 
+    @cached_property
+    def mixtures(self) -> MixturePair | None:
+        """Both conditionals of one column; None where a mass is too small for it."""
+        return MixturePair.from_coupling(self.coupling, self.bound.shifts[:, 0])
+
 
 @dataclass(frozen=True, eq=False)
 class BoundedPair:
@@ -124,10 +130,14 @@ class Calibrated(NamedTuple):
         The factor of the column weights; zero where no noise is needed.
     witness : Witness
         What `holds` is asked about at that factor.
+    is_least : bool
+        Whether the condition is known to fail below, for the data or for the data on
+        their grid.
     """
 
     unit: float
     witness: Any
+    is_least: bool = False
 
 
 class CalibrationRule(Protocol):
