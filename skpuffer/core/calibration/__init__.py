@@ -15,6 +15,7 @@ from skpuffer.core.calibration._protocol import (
     CalibrationRule,
     Pair,
 )
+from skpuffer.core.calibration._searched import NEARLY_MAXIMUM
 from skpuffer.core.calibration._shift_rule import ShiftRule
 from skpuffer.core.calibration._solve import CalibrationError, log_moment, solve_scale
 from skpuffer.core.calibration._transport import Transport
@@ -25,6 +26,7 @@ RULES: dict[str, type[CalibrationRule]] = {
 }
 
 __all__ = [
+    "NEARLY_MAXIMUM",
     "RULES",
     "AlphaWasserstein",
     "BoundedPair",

@@ -1,0 +1,106 @@
+"""Costs of pairs of points, as logarithms, that add up over columns.
+
+Contract: what a search minimises is Σ mass · (e^cost − 1). Costs guide it and prove
+nothing. Imports numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpuffer.core.plans._plan import Floats, Indices
+
+# A column's costs are tabulated where it has no more pairs of distinct values.
+_TABLE = 2**17
+
+
+class LogCosts(Protocol):
+    """Non-negative costs of pairs of points, given by their positions; may be inf."""
+
+    def table(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the costs of all pairs of some points, shape (n, m)."""
+        ...
+
+    def along(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the costs of some pairs, shape (p,)."""
+        ...
+
+
+class Column:
+    """Values of two sets of points in one column.
+
+    Parameters
+    ----------
+    values, others : ndarray of shape (n,) and (m,)
+    """
+
+    def __init__(self, values: Floats, others: Floats) -> None:
+        self.values, self.others = values, others
+        self.distinct, self.place = np.unique(values, return_inverse=True)
+        self.opposite, self.other_place = np.unique(others, return_inverse=True)
+        self.few = len(self.distinct) * len(self.opposite) <= _TABLE
+
+
+class SummedCosts:
+    """Costs that are a factor times a sum over columns.
+
+    Examples
+    --------
+    >>> costs = SummedCosts(2.0)
+    >>> costs.add(Column(np.array([0.0, 1.0]), np.array([3.0])), np.square)
+    >>> costs.table(np.array([0, 1]), np.array([0])).tolist()
+    [[18.0], [8.0]]
+    """
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._tables: list[tuple[Indices, Indices, Floats]] = []
+        self._direct: list[tuple[Column, Callable[[Floats], Floats]]] = []
+
+    def add_table(self, place: Indices, other: Indices, table: Floats) -> None:
+        """Add what is looked up at the positions of a point of either side."""
+        self._tables.append((place, other, table))
+
+    def add(self, column: Column, cost: Callable[[Floats], Floats]) -> None:
+        """Add a cost of the distance in a column, for distances of any shape (p,)."""
+        if not column.few:
+            self._direct.append((column, cost))
+            return
+        distance = np.abs(np.subtract.outer(column.distinct, column.opposite))
+        table = cost(distance.ravel()).reshape(distance.shape)
+        self.add_table(column.place, column.other_place, table)
+
+    def table(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the costs of all pairs of some points, shape (n, m)."""
+        total = np.zeros((len(rows), len(columns)))
+        for place, other, table in self._tables:
+            total += table[place[rows][:, None], other[columns]]
+        for column, cost in self._direct:
+            distance = np.subtract.outer(column.values[rows], column.others[columns])
+            total += cost(np.abs(distance).ravel()).reshape(total.shape)
+        return self._factor * total
+
+    def along(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the costs of some pairs, shape (p,)."""
+        total = np.zeros(len(rows))
+        for place, other, table in self._tables:
+            total += table[place[rows], other[columns]]
+        for column, cost in self._direct:
+            total += cost(np.abs(column.values[rows] - column.others[columns]))
+        return self._factor * total
+
+
+def summed(
+    columns: Sequence[Column],
+    cost: Callable[[Floats, int], Floats],
+    factor: float = 1.0,
+) -> SummedCosts:
+    """Return the sum of ``cost(distances, number)`` over numbered columns."""
+    costs = SummedCosts(factor)
+    for number, column in enumerate(columns):
+        costs.add(column, lambda z, number=number: cost(z, number))
+    return costs
