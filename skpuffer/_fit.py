@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer._budget import best_budget
+from skpuffer._budget import best_budget, search_effort
 from skpuffer._parameters import Settings
 from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
@@ -29,6 +29,7 @@ from skpuffer.core.calibration import (
     calibrate,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, mean_distance
+from skpuffer.core.plans import Effort
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -90,6 +91,7 @@ def fit_scales(
     scope: str,
     prior_model: str,
     column_weights: str,
+    effort: Effort = Effort(),
 ) -> Fitted:
     """Calibrate the release of a sample.
 
@@ -101,6 +103,8 @@ def fit_scales(
     prior_model : {"empirical", "population", "gaussian", "bounded"}
     column_weights : {"std", "range"}
         Used where the sample carries no weights of its own.
+    effort : Effort
+        What the search for couplings of very many rows may cost.
 
     Returns
     -------
@@ -153,7 +157,12 @@ def fit_scales(
                 pairs, labels = population_row_pairs(priors, one.distances, error)
         else:
             weights = _weights(sample, block, std, span, column_weights)
-            pairs, labels = empirical_pairs(priors, weights, sample.distances(block))
+            pairs, labels = empirical_pairs(
+                priors,
+                weights,
+                sample.distances(block),
+                search_effort(effort, settings),
+            )
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:

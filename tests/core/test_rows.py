@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from core_support import rounded
 from scipy.optimize import linprog
+from skpuffer.core.channels._coarse import cells_of, coarse_plan, improved_plan
 
 from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
 from skpuffer.core.channels import (
@@ -21,7 +22,6 @@ from skpuffer.core.channels import (
     discrete,
     ordinal,
 )
-from skpuffer.core.channels._coarse import cells_of, coarse_plan, improved_plan
 from skpuffer.core.channels._plans import searched_plan
 from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS

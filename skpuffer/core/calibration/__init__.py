@@ -9,6 +9,7 @@ from skpuffer.core.calibration._closed_form import ClosedForm
 from skpuffer.core.calibration._exact import Exact, MixtureWitness
 from skpuffer.core.calibration._order import best_order
 from skpuffer.core.calibration._protocol import (
+    START_SHARE,
     BoundedPair,
     Budget,
     Calibrated,
@@ -28,6 +29,7 @@ RULES: dict[str, type[CalibrationRule]] = {
 __all__ = [
     "NEARLY_MAXIMUM",
     "RULES",
+    "START_SHARE",
     "AlphaWasserstein",
     "BoundedPair",
     "Budget",

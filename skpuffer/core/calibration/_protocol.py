@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -13,7 +13,6 @@ from skpuffer.core.coupling import Coupling, ShiftBound, plan_in_place, start_pl
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import Effort, Plan
 from skpuffer.core.prior import Conditional, FloatArray
-
 
 # The share of an effort that a first plan may take; a rule's own search has the rest.
 START_SHARE = 0.25
@@ -113,6 +112,12 @@ class Pair:
         """The shifts of `plan_in_place`."""
         plan = self.plan_in_place
         return Coupling.from_plan(self.first, self.second, plan).shift_bound()
+
+    def within(self, share: float) -> Pair:
+        """Return the pair with the same first plan and a share of the effort."""
+        other = replace(self, effort=self.effort.part(share))
+        other.__dict__["plan"] = self.plan
+        return other
 
     @property
     def _units(self) -> FloatArray:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skpuffer.core.calibration import NEARLY_MAXIMUM, Budget
+from skpuffer.core.calibration import NEARLY_MAXIMUM, START_SHARE, Budget
 from skpuffer.core.channels._channel import Channel
 from skpuffer.core.channels._rows import RowPair
 from skpuffer.core.channels._witness import dearest
@@ -108,6 +108,7 @@ def searched_plan(
         if needed < unit:
             plan, unit = coarse, needed
     points, others = pair.points
+    effort = pair.effort.part(1 - START_SHARE)
     return descended_plan(
-        plan, unit, points, others, costs_at, scale_of, pair.effort, enough=enough
+        plan, unit, points, others, costs_at, scale_of, effort, enough=enough
     )

@@ -8,13 +8,14 @@ the noise for numbers, those of the channels for categories.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from skpuffer.core.calibration import START_SHARE
 from skpuffer.core.channels._metric import mean_distance
 from skpuffer.core.channels._witness import (
     Columns,
@@ -64,7 +65,8 @@ class RowPair:
         The scales are a common factor times these; zero for a constant column.
     columns : Columns
     effort : Effort
-        What the search for a coupling of very many rows may cost, in each direction.
+        What the search for a coupling of very many rows may cost; two directions that
+        are not alike share it.
     """
 
     first: Conditional
@@ -89,9 +91,13 @@ class RowPair:
 
     def reversed(self) -> RowPair:
         """Return the pair for the other direction."""
-        return RowPair(
-            self.second, self.first, self.weights, self.columns, self.effort
-        )
+        return replace(self, first=self.second, second=self.first)
+
+    def within(self, share: float) -> RowPair:
+        """Return the pair with the same first plan and a share of the effort."""
+        other = replace(self, effort=self.effort.part(share))
+        other.__dict__["start"] = self.start
+        return other
 
     @cached_property
     def is_number(self) -> NDArray[np.bool_]:
@@ -107,10 +113,11 @@ class RowPair:
             return Plan(place, place, first)
         points, others = self.embedded(self.first), self.embedded(self.second)
         rows, more = self.first.support, self.second.support
+        effort = self.effort.part(START_SHARE)
         if self.small or self.cells is None:
 
             def rest(goes: Indices, comes: Indices, *left: IntArray) -> Plan:
-                return quadratic_plan(points[goes], others[comes], *left)
+                return quadratic_plan(points[goes], others[comes], *left, effort=effort)
 
             return in_place_plan(rows, more, first, second, rest)
 

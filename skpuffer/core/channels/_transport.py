@@ -63,6 +63,7 @@ class RowTransport:
             return Calibrated(unit, pair.bound)
         if pair.bound.is_zero:
             return Calibrated(0.0, pair.bound)
+        pair = pair if pair.symmetric else pair.within(0.5)
         plan, forward, unit = self._descend(pair, pair.start, law, budget, 0.0)
         if pair.symmetric:
             return Calibrated(unit, RowWitness((forward,)))

@@ -27,9 +27,11 @@ from skpuffer.core.plans._plan import (
     merged,
 )
 
-# Pairs in a part: at first, at least where there are very many, and at most.
-_FIRST, _LEAST, _MOST = 200, 32, 1600
-# Passes that the effort should last for.
+# Pairs in a part: at least where there are very many, at first, usually the largest,
+# and at most, where a pass takes no more than a twentieth of the effort.
+_LEAST, _FIRST, _USUAL, _MOST = 32, 200, 400, 1600
+_SHARE = 0.05
+# Passes in the smallest parts that the effort should last for.
 _PASSES = 8
 # Parts that pay less than this in all are left as they are.
 _NEGLIGIBLE = 1e-3
@@ -66,6 +68,7 @@ class Search:
         share = effort.pairs / (_PASSES * least)
         self._size = int(min(max(share, _LEAST), _FIRST))
         self._whole = False
+        self._looked_at = 0
         self.level = 0
         self.over = self._meter.spent
 
@@ -100,6 +103,7 @@ class Search:
         dearest = np.argsort(-paid, kind="stable")
         rest = paid.sum() - np.cumsum(paid[dearest]) + paid[dearest]
         found = []
+        self._looked_at = 0
         for place, left in zip(dearest.tolist(), rest.tolist(), strict=True):
             part = Plan(*(field[parts[place]] for field in plan))
             if paid[place] > 0 and left > _NEGLIGIBLE * rest[0]:
@@ -108,14 +112,18 @@ class Search:
                 else:
                     part, looked_at = resolved(part, exponents[parts[place]], costs)
                     self._meter.count(looked_at)
+                    self._looked_at += looked_at
             found.append(part)
         return Plan(*(np.concatenate(field) for field in zip(*found, strict=True)))
 
     def settle(self, gain: float) -> None:
         """Say by what share the last pass lowered the scale."""
         if gain < self._effort.gain:
-            self.over |= self._whole or self._size >= _MOST
-            self._size = min(2 * self._size, _MOST)
+            # A pass in parts of twice the size looks at twice as many pairs.
+            dear = 2 * self._looked_at > _SHARE * self._effort.pairs
+            most = _USUAL if dear else _MOST
+            self.over |= self._whole or self._size >= most
+            self._size = min(2 * self._size, most)
             self.level += 1
         self.over |= self._meter.spent
         if self.over:

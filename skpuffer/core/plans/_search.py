@@ -21,7 +21,6 @@ from skpuffer.core.plans._plan import (
     Masses,
     Plan,
     check_masses,
-    merged,
     monotone_plan,
     shares,
 )
