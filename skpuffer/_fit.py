@@ -29,7 +29,7 @@ from skpuffer.core.calibration import (
     calibrate,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, mean_distance
-from skpuffer.core.plans import Effort
+from skpuffer.core.plans import USUAL_EFFORT, Effort
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -91,7 +91,7 @@ def fit_scales(
     scope: str,
     prior_model: str,
     column_weights: str,
-    effort: Effort = Effort(),
+    effort: Effort = USUAL_EFFORT,
 ) -> Fitted:
     """Calibrate the release of a sample.
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from skpuffer._checks import integer, number
-from skpuffer.core.plans import Effort
+from skpuffer.core.plans import USUAL_EFFORT, Effort
 from skpuffer.exceptions import ParameterError
 
 # With an effort of their own choice users want gains that take longer.
@@ -82,13 +82,13 @@ def coupling_effort(
     A fit that may take ten minutes longer, where it finds something:
 
     >>> with coupling_effort(seconds=600):
-    ...     noise = RenyiPufferfishGaussian(secret_from_y=True).fit(rows[:200], secret[:200])
+    ...     noise = RenyiPufferfishGaussian(secret_from_y=True).fit(rows[:99], secret[:99])
     """
     if seconds is None and solves is None:
         raise ParameterError(
             "coupling_effort needs a limit: give seconds, solves or both"
         )
-    usual = Effort()
+    usual = USUAL_EFFORT
     pairs = most = math.inf
     if solves is not None:
         most = integer("solves", solves, least=1)
@@ -115,7 +115,7 @@ def _in_force(effort: Effort) -> Iterator[None]:
 def effort_of_a_fit(verbose: int) -> Iterator[Effort]:
     """Yield the effort in force, which shows a bar where a fit should tell."""
     with _LOCK:
-        effort = _EFFORTS[-1] if _EFFORTS else Effort()
+        effort = _EFFORTS[-1] if _EFFORTS else USUAL_EFFORT
     if not verbose:
         yield effort
         return

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpuffer.core.plans import (
+    USUAL_EFFORT,
     Effort,
     Plan,
     TransportPlanError,
@@ -124,7 +125,7 @@ def start_plan(
     first: Conditional,
     second: Conditional,
     weights: FloatArray,
-    effort: Effort = Effort(),
+    effort: Effort = USUAL_EFFORT,
 ) -> Plan:
     """Return the plan of `couple`, as integers.
 
@@ -171,7 +172,7 @@ def plan_in_place(
     first: Conditional,
     second: Conditional,
     weights: FloatArray,
-    effort: Effort = Effort(),
+    effort: Effort = USUAL_EFFORT,
 ) -> Plan:
     """Return the plan of `couple_in_place`, as integers; `effort` as in `start_plan`."""
     first_mass, second_mass, _ = common_masses(first, second)

@@ -84,7 +84,7 @@ def searched_coupling(
     largest = rule.looks_at_largest(budget)
 
     def costs_at(scale: float, level: int) -> LogCosts:
-        def cost(distances: FloatArray, _: int) -> FloatArray:
+        def cost(_: int, distances: FloatArray) -> FloatArray:
             return rule.exponents(distances[:, None], law, budget, np.array([scale]))
 
         factor = NEARLY_MAXIMUM * 2.0**level / rule.target(budget) if largest else 1.0

@@ -44,8 +44,8 @@ def _divergences(
             table = dearest(
                 Channel.of(distances, float(size)).table(alpha=budget.alpha)
             )
-            places = (ends.astype(np.intp) for ends in (column.values, column.others))
-            costs.add_table(*places, table)
+            place = column.values.astype(np.intp)
+            costs.add_table(place, column.others.astype(np.intp), table)
     return costs
 
 

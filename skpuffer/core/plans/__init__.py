@@ -16,7 +16,7 @@ from skpuffer.core.plans._bottleneck import bottleneck_plan
 from skpuffer.core.plans._cells import cells_of, coarse_plan
 from skpuffer.core.plans._costs import Column, LogCosts, SummedCosts, summed
 from skpuffer.core.plans._descend import Search, descended_plan
-from skpuffer.core.plans._effort import Effort
+from skpuffer.core.plans._effort import USUAL_EFFORT, Effort
 from skpuffer.core.plans._exact import (
     emd_plan,
     exponential_cost,
@@ -29,6 +29,7 @@ from skpuffer.core.plans._search import EXACT_LIMIT, projected_plan, quadratic_p
 
 __all__ = [
     "EXACT_LIMIT",
+    "USUAL_EFFORT",
     "Column",
     "Effort",
     "LogCosts",

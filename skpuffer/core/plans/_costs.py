@@ -7,6 +7,7 @@ nothing. Imports numpy only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -136,11 +137,11 @@ class SummedCosts:
 
 def summed(
     columns: Sequence[Column],
-    cost: Callable[[Floats, int], Floats],
+    cost: Callable[[int, Floats], Floats],
     factor: float = 1.0,
 ) -> SummedCosts:
-    """Return the sum of ``cost(distances, number)`` over numbered columns."""
+    """Return the sum of ``cost(number, distances)`` over numbered columns."""
     costs = SummedCosts(factor)
     for number, column in enumerate(columns):
-        costs.add(column, lambda z, number=number: cost(z, number))
+        costs.add(column, partial(cost, number))
     return costs

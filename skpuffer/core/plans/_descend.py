@@ -138,11 +138,11 @@ class Search:
             if len(part) <= self._size:
                 found.append(part)
                 continue
-            direction = self._generator.standard_normal(middles.shape[1])
+            direction = self._generator.standard_normal((middles.shape[1],))
             # Column by column: sums must not depend on how many rows there are.
             key = np.zeros(len(part))
-            for column, factor in enumerate(direction.tolist()):
-                key += factor * middles[part, column]
+            for column, factor in zip(middles.T, direction, strict=True):
+                key += factor * column[part]
             half = len(part) // 2
             order = np.argpartition(key, half)
             left += [part[order[:half]], part[order[half:]]]

@@ -56,6 +56,9 @@ class Effort:
         )
 
 
+USUAL_EFFORT = Effort()
+
+
 class Meter:
     """What a search has cost so far.
 
@@ -79,7 +82,7 @@ class Meter:
     def share(self) -> float:
         """The share of the effort that is spent, by the limit that is nearest."""
         effort = self._effort
-        parts = [(self._solves, effort.solves), (self._pairs, effort.pairs)]
+        parts = [(float(self._solves), effort.solves), (self._pairs, effort.pairs)]
         if effort.seconds is not None:
             parts.append((time.monotonic() - self._start, effort.seconds))
         return max(used / most if most > 0 else math.inf for used, most in parts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from skpuffer.core.plans._costs import Column, summed
 from skpuffer.core.plans._descend import Search
-from skpuffer.core.plans._effort import Effort
+from skpuffer.core.plans._effort import USUAL_EFFORT, Effort
 from skpuffer.core.plans._exact import emd_plan
 from skpuffer.core.plans._plan import (
     Floats,
@@ -38,7 +38,7 @@ def quadratic_plan(
     mass_a: Masses,
     mass_b: Masses,
     *,
-    effort: Effort = Effort(),
+    effort: Effort = USUAL_EFFORT,
 ) -> Plan:
     """Return a coupling of small mean squared distance.
 
@@ -91,7 +91,7 @@ def projected_plan(
     mass_a: Masses,
     mass_b: Masses,
     *,
-    effort: Effort = Effort(),
+    effort: Effort = USUAL_EFFORT,
     n_projections: int = 30,
 ) -> Plan:
     """Return a coupling of moderate mean squared distance, for many points.
@@ -141,7 +141,7 @@ def projected_plan(
     plan = best
     search = Search(a, b, effort)
     columns = [Column(x, y) for x, y in zip(a.T, b.T, strict=True)]
-    costs = summed(columns, lambda distance, _: distance**2, _FAINT)
+    costs = summed(columns, lambda _, distance: distance**2, _FAINT)
     for _ in range(_PASSES):
         if not search.over:
             plan = search.pass_over(plan, costs)
