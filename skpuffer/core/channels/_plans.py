@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from skpuffer.core.plans import (
     LogCosts,
     Plan,
     SummedCosts,
+    TransportPlanError,
     bottleneck_plan,
     coarse_plan,
     descended_plan,
@@ -103,10 +105,11 @@ def searched_plan(
         def bounded(rows: IntArray, columns: IntArray) -> FloatArray:
             return exponential_cost(costs.table(rows, columns), ceiling)
 
-        coarse = coarse_plan(bounded, pair.cells, pair.keys, first, second)
-        needed = scale_of(coarse)
-        if needed < unit:
-            plan, unit = coarse, needed
+        # A refinement that fails costs noise, not privacy.
+        with suppress(TransportPlanError):
+            plan = coarse_plan(bounded, pair.cells, pair.keys, first, second)
+        needed = scale_of(plan)
+        plan, unit = (plan, needed) if needed < unit else (start, unit)
     points, others = pair.points
     effort = pair.effort.part(1 - START_SHARE)
     return descended_plan(
