@@ -193,11 +193,12 @@ def _plan(
     effort: Effort,
 ) -> Plan:
     """Couple points in order; of several columns by their squared distance."""
-    if first.shape[1] == 1:
+    moving = np.isfinite(weights)
+    if int(np.count_nonzero(moving)) <= 1:
+        # Rows are in lexicographic order, which constant columns do not change.
         return monotone_plan(first_mass, second_mass)
-    return quadratic_plan(
-        first / weights, second / weights, first_mass, second_mass, effort=effort
-    )
+    first, second = (rows[:, moving] / weights[moving] for rows in (first, second))
+    return quadratic_plan(first, second, first_mass, second_mass, effort=effort)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

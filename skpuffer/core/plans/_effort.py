@@ -23,10 +23,11 @@ class Effort:
     solves : float
         Parts of the plan re-solved at most, each a small transport problem.
     pairs : float
-        Pairs of points in those problems at most: what their time grows with.
+        Pairs of points in those problems, what their time grows with: none is begun
+        once there are as many.
     seconds : float or None
-        Wall clock time at most; None for none. With a limit of time the plan depends
-        on the speed of the machine.
+        Wall clock time after which none is begun; None for no limit. With a limit of
+        time the plan depends on the speed of the machine.
     gain : float
         A pass over the plan that lowers the scale by a smaller share than this is
         followed by one in larger parts; after the largest, the search is over.
@@ -90,7 +91,7 @@ class Meter:
     @property
     def spent(self) -> bool:
         """Whether nothing more may be solved."""
-        return self.share >= 1
+        return self._solves + 1 > self._effort.solves or self.share >= 1
 
     def count(self, pairs: int) -> None:
         """Note a part that was solved."""
