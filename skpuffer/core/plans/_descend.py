@@ -118,7 +118,7 @@ class Search:
 
     def settle(self, gain: float) -> None:
         """Say by what share the last pass lowered the scale."""
-        if gain < self._effort.gain:
+        if not gain > self._effort.gain:
             # A pass in parts of twice the size looks at twice as many pairs.
             dear = 2 * self._looked_at > _SHARE * self._effort.pairs
             most = _USUAL if dear else _MOST
