@@ -92,6 +92,7 @@ class AdditiveRelease(Release):
     def transform(self, X: Any) -> Any:
         """Release the rows: round them to the noise's grid and add fresh noise.
 
+        After `fit_counts` of counts on a grid, rows are rounded to that grid before.
         Every call draws new noise, so that calls on the same rows are repeated
         releases; the guarantee covers `n_releases` of them.
 
@@ -141,7 +142,8 @@ class AdditiveRelease(Release):
     def noise_covariance_(self) -> np.ndarray:
         """Covariance of the noise of one release, shape (k, k): it is diagonal.
 
-        Not that of the error where ``clip_output=True`` or bounds clip.
+        Not that of the error where ``clip_output=True``, bounds clip, or rows are
+        rounded to the grid of their counts.
         """
         check_is_fitted(self)
         return np.diag(np.square(self.noise_std_))

@@ -291,13 +291,10 @@ class ConditionalCounts:
 
     @property
     def _parameters(self) -> dict[str, Any]:
-        def plain(given: Any) -> Any:
-            return given if given is None or isinstance(given, str) else _listed(given)
-
         return {
-            "secret": plain(self._places["secret"]),
-            "prior": plain(self._places["prior"]),
-            "columns": plain(self._columns),
+            "secret": _listed(self._places["secret"]),
+            "prior": _listed(self._places["prior"]),
+            "columns": _listed(self._columns),
             "grid": self._grid,
         }
 
@@ -348,8 +345,11 @@ def _check_grid(grid: Any) -> Any:
     return number("grid", grid, above=0.0)
 
 
-def _listed(given: Any) -> Any:
-    return list(given) if isinstance(given, (list, tuple)) else given
+def _listed(given: Any) -> list[Any] | None:
+    """Return one column or several as a list; nothing where none is named."""
+    if given is None:
+        return None
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def counted_rows(counts: Any, estimator: Any) -> CountedRows:
