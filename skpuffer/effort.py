@@ -43,7 +43,7 @@ def coupling_effort(
         among its secret pairs. What is found within a time depends on the speed of the
         machine, and so do the scales: without `seconds` a fit repeats exactly.
     solves : int, optional
-        How many parts of a plan may be re-solved for each secret pair; 10,000 without
+        How many parts of a plan may be re-solved for each secret pair; 30,000 without
         this function. Larger numbers also allow for larger parts.
 
     Returns

@@ -53,14 +53,14 @@ def test_what_is_in_force():
     assert in_force() is USUAL_EFFORT
     with coupling_effort(seconds=60):
         assert in_force() == Effort(math.inf, math.inf, 60.0, gain=1e-4)
-        with coupling_effort(solves=20_000):
-            assert in_force() == Effort(20_000, 2 * USUAL_EFFORT.pairs, gain=1e-4)
+        with coupling_effort(solves=60_000):
+            assert in_force() == Effort(60_000, 2 * USUAL_EFFORT.pairs, gain=1e-4)
             # Threads of the same process know of it.
             seen = []
             thread = threading.Thread(target=lambda: seen.append(in_force()))
             thread.start()
             thread.join()
-            assert seen[0].solves == 20_000
+            assert seen[0].solves == 60_000
         assert in_force().seconds == 60
     assert in_force() is USUAL_EFFORT
     with coupling_effort(seconds=1, solves=5):

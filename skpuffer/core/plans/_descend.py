@@ -29,7 +29,7 @@ from skpuffer.core.plans._plan import (
 
 # Pairs in a part: at least where there are very many, at first, usually the largest,
 # and at most, where a pass takes no more than a twentieth of the effort.
-_LEAST, _FIRST, _USUAL, _MOST = 32, 200, 400, 1600
+_LEAST, _FIRST, _USUAL, _MOST = 64, 200, 400, 1600
 _SHARE = 0.05
 # Passes in the smallest parts that the effort should last for.
 _PASSES = 8

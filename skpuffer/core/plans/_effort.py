@@ -41,7 +41,7 @@ class Effort:
     4.0
     """
 
-    solves: float = 10_000
+    solves: float = 30_000
     pairs: float = 6e7
     seconds: float | None = None
     gain: float = 1e-3
