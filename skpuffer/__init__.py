@@ -10,6 +10,7 @@ from skpuffer.accounting import Guarantee
 from skpuffer.categorical import RenyiPufferfishCategorical
 from skpuffer.comparison import compare_mechanisms
 from skpuffer.counts import ConditionalCounts
+from skpuffer.effort import coupling_effort
 from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
@@ -32,6 +33,7 @@ __all__ = [
     "RenyiPufferfishLaplace",
     "__version__",
     "compare_mechanisms",
+    "coupling_effort",
     "exceptions",
     "held_out_divergence",
     "reuse_fits",

@@ -30,6 +30,7 @@ from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.counts import ConditionalCounts, counted_rows
+from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # What transform gives itself to find out what kind of frame `set_output` asks for:
@@ -157,13 +158,15 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _calibrate(self, settings: Settings, sample: Sample) -> None:
         """Find the scales, and set what a fitted estimator has."""
-        fitted = fit_scales(
-            sample,
-            settings,
-            scope=self.scope,
-            prior_model=self.prior_model,
-            column_weights=self.column_weights,
-        )
+        with effort_of_a_fit(self.verbose) as effort:
+            fitted = fit_scales(
+                sample,
+                settings,
+                scope=self.scope,
+                prior_model=self.prior_model,
+                column_weights=self.column_weights,
+                effort=effort,
+            )
         numeric = sample.is_number
         needed = np.where(numeric, fitted.scale, 0)
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer._budget import best_budget
+from skpuffer._budget import best_budget, search_effort
 from skpuffer._parameters import Settings
 from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
@@ -32,6 +32,7 @@ from skpuffer.core.calibration import (
     calibrate,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, mean_distance
+from skpuffer.core.plans import USUAL_EFFORT, Effort
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -93,6 +94,7 @@ def fit_scales(
     scope: str,
     prior_model: str,
     column_weights: str,
+    effort: Effort = USUAL_EFFORT,
 ) -> Fitted:
     """Calibrate the release of a sample.
 
@@ -104,6 +106,8 @@ def fit_scales(
     prior_model : {"empirical", "population", "gaussian", "bounded"}
     column_weights : {"std", "range"}
         Used where the sample carries no weights of its own.
+    effort : Effort
+        What the search for couplings of very many rows may cost.
 
     Returns
     -------
@@ -162,11 +166,14 @@ def fit_scales(
                 given = (priors, one.distances, error)
         else:
             weights = _weights(sample, block, std, span, column_weights)
-            make, needs = empirical_pairs, (weights.tobytes(),)
-            given = (priors, weights, sample.distances(block))
-        pairs, labels = sample.once(
-            ("pairs", prior_model, *block, *needs), partial(make, *given)
-        )
+            spending = search_effort(effort, settings)
+            make, needs = empirical_pairs, (weights.tobytes(), spending)
+            given = (priors, weights, sample.distances(block), spending)
+        made = partial(make, *given)
+        if effort.report is None:
+            made = partial(sample.once, ("pairs", prior_model, *block, *needs), made)
+        # A search that shows its bar is this fit's own.
+        pairs, labels = made()
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:

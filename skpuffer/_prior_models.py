@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from skpuffer.core.calibration import BoundedPair, Pair
 from skpuffer.core.channels import RowPair, RowRange, WorstRow, population_rows
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.gaussian_model import GaussianPair
+from skpuffer.core.plans import Effort
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
 
@@ -49,12 +51,15 @@ def empirical_pairs(
     priors: list[Prior],
     weights: np.ndarray,
     distances: tuple[np.ndarray | None, ...],
+    effort: Effort,
 ) -> tuple[list[Pair] | list[RowPair], list[str]]:
-    """Return the pairs of the fitted rows themselves."""
+    """Return the pairs of the fitted rows themselves, which share the time."""
     pairs, labels = pairs_of(priors)
+    if effort.seconds is not None:
+        effort = replace(effort, seconds=effort.seconds / len(pairs))
     if any(one is not None for one in distances):
-        return [RowPair(*pair, weights, distances) for pair in pairs], labels
-    return [Pair(*pair, weights) for pair in pairs], labels
+        return [RowPair(*pair, weights, distances, effort) for pair in pairs], labels
+    return [Pair(*pair, weights, effort) for pair in pairs], labels
 
 
 def gaussian_pairs(priors: list[Prior]) -> tuple[list[GaussianPair], list[str]]:

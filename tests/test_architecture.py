@@ -33,7 +33,7 @@ LAYERS = [
     {"core.bands", "core.gaussian_model", "core.channels"},
     {"exceptions", "accounting", "profile"},
     {"_prior_limits", "_checks"},
-    {"_parameters", "_report"},
+    {"_parameters", "_report", "effort"},
     {"_validation"},
     {"_tally"},
     {"metrics", "counts"},
@@ -64,6 +64,7 @@ ALLOWED = {
         "audit",
     },
     "joblib": {"_estimator"},
+    "tqdm": {"effort"},
     "narwhals": {"_validation"},
     "pandas": {"_validation", "_report", "comparison", "held_out", "audit"},
 }
@@ -153,8 +154,8 @@ def test_other_packages_stay_in_their_rooms(file):
         assert top in ALLOWED, f"{path} imports {name}"
         rooms = ALLOWED[top]
         assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top == "ot":
-            assert deferred, f"{path} imports POT when it is imported"
+        if top in ("ot", "tqdm"):
+            assert deferred, f"{path} imports {top} when it is imported"
 
 
 def test_the_core_knows_nothing_above_it(file):

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.core.calibration._protocol import BoundedPair, Budget, Calibrated, Pair
+from skpuffer.core.calibration._searched import searched_coupling
 from skpuffer.core.calibration._solve import (
     Root,
     find_root,
@@ -169,6 +170,13 @@ class ShiftRule(ABC):
         best = self.first(pair, law, budget)
         if not (self.refines and isinstance(pair, Pair) and best.unit > 0):
             return best
+        if self._has_many_points(pair):
+            in_place = best.witness is not pair.bound
+            start = pair.plan_in_place if in_place else pair.plan
+            found = searched_coupling(self, pair, law, budget, start, best.unit)
+            bound = found.shift_bound()
+            unit = self.unit_scale(bound, law, budget, pair.weights)
+            return Calibrated(unit, bound) if unit < best.unit else best
         for _ in range(_MAX_REFINEMENTS if self._can_refine(pair, law, budget) else 0):
             bound = self._refined(pair, law, budget, best.unit)
             unit = self.unit_scale(bound, law, budget, pair.weights)
@@ -206,11 +214,16 @@ class ShiftRule(ABC):
         """
         return not law.convex and not self.looks_at_largest(budget)
 
+    def _has_many_points(self, pair: Pair) -> bool:
+        """Whether a plan of several columns is searched, not solved."""
+        atoms = max(len(pair.first.mass), len(pair.second.mass))
+        return atoms > EXACT_LIMIT and int(np.count_nonzero(pair.weights)) > 1
+
     def _can_refine(self, pair: Pair, law: NoiseLaw, budget: Budget) -> bool:
         """Whether another plan may be better, and is found in reasonable time."""
         atoms = max(len(pair.first.mass), len(pair.second.mass))
         if int(np.count_nonzero(pair.weights)) > 1:
-            return atoms <= EXACT_LIMIT
+            return True
         # Among very many values of one column there is little to gain.
         return atoms <= EXACT_LIMIT // 2 and self._concave(law, budget)
 
@@ -229,8 +242,7 @@ class ShiftRule(ABC):
         cost = self.exponents(
             shifts.reshape(-1, shifts.shape[2]), law, budget, unit * pair.weights
         ).reshape(shifts.shape[:2])
-        known = pair.coupling
-        start = Plan(known.rows, known.columns, known.mass)
+        start = pair.plan
         try:
             plan = self.better_plan(cost, first_mass, second_mass, budget, start)
         except TransportPlanError:
