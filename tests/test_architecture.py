@@ -43,6 +43,7 @@ LAYERS = [
     {"mechanisms", "categorical", "joint_release"},
     {"exponential"},
     {"comparison", "held_out"},
+    {"displays"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -59,10 +60,19 @@ ALLOWED = {
         "held_out",
         "metrics",
         "audit",
+        "displays",
     },
     "joblib": {"_estimator"},
     "narwhals": {"_validation"},
-    "pandas": {"_validation", "_report", "comparison", "held_out", "audit"},
+    "pandas": {
+        "_validation",
+        "_report",
+        "comparison",
+        "held_out",
+        "audit",
+        "displays",
+    },
+    "matplotlib": {"displays"},
 }
 
 
@@ -150,8 +160,8 @@ def test_other_packages_stay_in_their_rooms(file):
         assert top in ALLOWED, f"{path} imports {name}"
         rooms = ALLOWED[top]
         assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top == "ot":
-            assert deferred, f"{path} imports POT when it is imported"
+        if top in {"ot", "matplotlib"}:
+            assert deferred, f"{path} imports {top} when it is imported"
 
 
 def test_the_core_knows_nothing_above_it(file):
