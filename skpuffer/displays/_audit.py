@@ -21,12 +21,12 @@ from skpuffer.displays._canvas import (
     number_axis,
     order_axis,
     pyplot,
+    shade,
     single_axes,
 )
 from skpuffer.exceptions import ParameterError
 
 _DELTAS = tuple(np.geomspace(1e-5, 0.5, 61).tolist())
-_ORDERS = tuple((1 + np.geomspace(0.1, 30, 41)).tolist())
 _SIZES = 8
 _LEAST = 50
 
@@ -44,8 +44,8 @@ class AuditDisplay:
         What the bound is drawn over.
     x, bound : ndarray
         nan where nothing could be computed.
-    claim : ndarray
-        The claimed ε at each x; nan where nothing is claimed.
+    claim_x, claim : ndarray
+        Where something is claimed, and the ε that is.
     claim_text : str or None
     ceiling : ndarray or None
         What so many rows could show at most (over n).
@@ -59,7 +59,7 @@ class AuditDisplay:
         The bound.
     claim_ : matplotlib Line2D or None
     ceiling_ : matplotlib Line2D or None
-    refuted_ : matplotlib FillBetweenPolyCollection
+    refuted_ : matplotlib PolyCollection
         The shade.
     legend_ : matplotlib Legend
     ax_, figure_ : matplotlib Axes and Figure
@@ -89,6 +89,7 @@ class AuditDisplay:
         over: str,
         x: FloatArray,
         bound: FloatArray,
+        claim_x: FloatArray,
         claim: FloatArray,
         claim_text: str | None,
         confidence: float,
@@ -99,6 +100,7 @@ class AuditDisplay:
         self.over = over
         self.x = x
         self.bound = bound
+        self.claim_x = claim_x
         self.claim = claim
         self.claim_text = claim_text
         self.confidence = confidence
@@ -152,27 +154,26 @@ class AuditDisplay:
         check_is_fitted(auditor)
         if deltas is not None and alphas is not None:
             raise ParameterError("give deltas or alphas, and not both")
-        report, target = auditor.report_, _target(auditor)
+        report, (delta, alpha) = auditor.report_, _target(auditor)
         x: FloatArray
         if alphas is None:
-            x = _grid("deltas", _DELTAS if deltas is None else deltas, 0.0, 1.0)
+            given = [*_DELTAS, delta or _DELTAS[0]] if deltas is None else deltas
+            x = _grid("deltas", given, 0.0, 1.0)
             bound = auditor.epsilon_lower(delta=x)
-            claim = [_claimed(report.epsilon, *target, delta) for delta in x.tolist()]
         else:
             x = _grid("alphas", alphas, 1.0, math.inf)
             bound = auditor.epsilon_lower(alpha=x)
-            most = math.inf if target[1] is None and not target[0] else target[1]
-            value = math.nan if report.epsilon is None else report.epsilon
-            claim = [value if most and order <= most else math.nan for order in x]
+        claim_x, claim = _claimed(report.epsilon, delta, alpha, x, alphas is not None)
         return cls(
             over="delta" if alphas is None else "alpha",
             x=x,
             bound=bound,
-            claim=np.array(claim, dtype=np.float64),
-            claim_text=_claim_text(report.epsilon, *target),
+            claim_x=claim_x,
+            claim=claim,
+            claim_text=_claim_text(report.epsilon, delta, alpha),
             confidence=report.confidence,
-            delta=target[0],
-            alpha=target[1],
+            delta=delta,
+            alpha=alpha,
         ).plot(ax)
 
     @classmethod
@@ -225,7 +226,9 @@ class AuditDisplay:
             {integer("sizes", int(s) if s == int(s) else s, least=1) for s in sizes}
         )
         if not chosen or chosen[-1] > n:
-            raise ParameterError(f"sizes={sizes!r} must be from 1 to {n}, the rows given")
+            raise ParameterError(
+                f"sizes={sizes!r} must be from 1 to {n}, the rows given"
+            )
         running = isinstance(auditor, RunningAudit)
         bounds, ceilings, seen = [], [], 0
         fresh = clone(auditor)
@@ -242,22 +245,28 @@ class AuditDisplay:
             ceilings.append(
                 math.nan if running else max(pair.ceiling for pair in fresh.pairs_)
             )
-        target = fresh.delta, None if running else fresh.alpha
-        claimed = math.nan if fresh.epsilon is None else float(fresh.epsilon)
+        delta, alpha = float(fresh.delta), None if running else fresh.alpha
+        ends = np.array(chosen[:1] + chosen[-1:], dtype=np.float64)
+        claimed = ends[: 0 if fresh.epsilon is None else 2]
         return cls(
             over="n",
             x=np.array(chosen, dtype=np.float64),
             bound=np.array(bounds, dtype=np.float64),
-            claim=np.full(len(chosen), claimed),
-            claim_text=_claim_text(fresh.epsilon, *target),
+            claim_x=claimed,
+            claim=np.full(len(claimed), fresh.epsilon, dtype=np.float64),
+            claim_text=_claim_text(fresh.epsilon, delta, alpha),
             confidence=float(fresh.confidence),
             ceiling=None if running else np.array(ceilings, dtype=np.float64),
-            delta=target[0],
-            alpha=target[1],
+            delta=delta,
+            alpha=alpha,
         ).plot(ax)
 
     def plot(
-        self, ax: Any = None, *, colors: Sequence[Any] | None = None, **line_options: Any
+        self,
+        ax: Any = None,
+        *,
+        colors: Sequence[Any] | None = None,
+        **line_options: Any,
     ) -> AuditDisplay:
         """Draw the bound.
 
@@ -283,27 +292,39 @@ class AuditDisplay:
             "lw": 1.8,
             "marker": "o" if self.over == "n" else None,
             "ms": 5,
-            "label": f"lower bound, confidence {level}",
+            "label": f"{level} lower bound",
         } | line_options
         (self.line_,) = ax.plot(self.x, self.bound, **options)
         self.refuted_ = ax.fill_between(
             self.x, np.minimum(0, self.bound), self.bound,
-            color=self.line_.get_color(), alpha=0.15, lw=0, label="refuted",
+            color=self.line_.get_color(), alpha=shade(ax), lw=0, label="refuted",
         )  # fmt: skip
         self.claim_ = self.ceiling_ = None
-        if np.isfinite(self.claim).any():
+        if len(self.claim):
+            # The claim itself, from which the rest of the line follows, has a marker.
+            own = {"marker": "s", "ms": 6, "markevery": [self._own_claim()]}
             (self.claim_,) = ax.plot(
-                self.x, self.claim, color=red, ls="--", lw=1.8, label=self.claim_text
-            )
+                self.claim_x, self.claim, color=red, ls="--", lw=1.8,
+                label=self.claim_text, **(own if own["markevery"] != [None] else {}),
+            )  # fmt: skip
         self._scale(ax)
-        if self.ceiling is not None and np.isfinite(self.ceiling).any():
+        within = self.ceiling is not None and np.nanmin(self.ceiling) < ax.get_ylim()[1]
+        if within:
             (self.ceiling_,) = ax.plot(
                 self.x, self.ceiling, color=ink(ax, 0.5), ls=":", lw=1.5,
-                label="the most that n rows can show", scaley=False,
+                label="most that n rows can show", scaley=False,
             )  # fmt: skip
         handles = [self.line_, self.refuted_, self.claim_, self.ceiling_]
         self.legend_ = legend_above(ax, [one for one in handles if one is not None])
         return self
+
+    def _own_claim(self) -> int | None:
+        """Return which point of the claim's line is the claim as it was made."""
+        if self.over == "delta" and self.delta and self.claim_x[0] == self.delta:
+            return 0
+        if self.over == "alpha" and self.alpha and self.claim_x[-1] == self.alpha:
+            return len(self.claim_x) - 1
+        return None
 
     def _scale(self, ax: Any) -> None:
         ax.set_ylabel("ε (nats)")
@@ -336,14 +357,29 @@ def _target(auditor: KernelRenyiAuditor) -> tuple[float, float | None]:
 
 
 def _claimed(
-    epsilon: float | None, delta: float, alpha: float | None, at: float
-) -> float:
-    """Return the ε that a claim states at a δ; nan where it says nothing."""
+    epsilon: float | None,
+    delta: float,
+    alpha: float | None,
+    x: FloatArray,
+    over_orders: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return where a claim says something, and what."""
+    nothing: FloatArray = np.empty(0)
+    low, high = float(x[0]), float(x[-1])
     if epsilon is None:
-        return math.nan
+        return nothing, nothing
+    if over_orders:
+        # Divergences rise with the order; ε at δ = 0 is that of α = ∞.
+        order = math.inf if alpha is None and not delta else alpha
+        if order is None or order < low:
+            return nothing, nothing
+        ends = np.array([low, min(high, order)])
+        return ends, np.full(2, epsilon)
     if alpha is not None:
-        return renyi_to_epsilon(alpha, epsilon, at)
-    return epsilon if at >= delta else math.nan
+        return x, np.array([renyi_to_epsilon(alpha, epsilon, d) for d in x.tolist()])
+    if delta > high:
+        return nothing, nothing
+    return np.array([max(low, delta), high]), np.full(2, epsilon)
 
 
 def _claim_text(epsilon: float | None, delta: float, alpha: float | None) -> str | None:

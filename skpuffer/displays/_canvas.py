@@ -7,7 +7,6 @@ apart, in an order that suits a light or a dark background.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,11 +87,19 @@ def hues(ax: Any, count: int, colors: Sequence[Any] | None = None) -> list[Any]:
     """Return so many colours, those given or those that suit the background."""
     chosen: Sequence[Any] | None = colors
     if chosen is None:
-        light = np.dot(background(ax), _WEIGHTS) > 0.4
-        chosen = _ON_LIGHT if light else _ON_DARK
+        chosen = _ON_LIGHT if _is_light(ax) else _ON_DARK
     if not len(chosen):
         raise ParameterError(f"colors={colors!r} must hold at least one colour")
     return [chosen[place % len(chosen)] for place in range(count)]
+
+
+def shade(ax: Any) -> float:
+    """Return the opacity of a shaded area, which needs more of it on dark ground."""
+    return 0.15 if _is_light(ax) else 0.2
+
+
+def _is_light(ax: Any) -> bool:
+    return bool(np.dot(background(ax), _WEIGHTS) > 0.4)
 
 
 def ink(ax: Any, share: float = 1.0) -> tuple[float, ...]:
@@ -104,26 +111,51 @@ def ink(ax: Any, share: float = 1.0) -> tuple[float, ...]:
     return tuple(share * t + (1 - share) * b for t, b in zip(text, behind, strict=True))
 
 
-def legend_above(ax: Any, handles: Any = None, **options: Any) -> Any:
-    """Lay a legend above the data, which it therefore never covers."""
-    from matplotlib import rcParams
+def legend_above(ax: Any, *rows: Any, **options: Any) -> Any:
+    """Lay a legend above the data, which it therefore never covers.
 
-    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    words = sum(len(handle.get_label()) + 8 for handle in handles)
-    # As many columns as the width of the axes has room for.
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    *rows : lists of artists
+        Each begins a row of its own; by default all that have a label.
+    **options
+        Of matplotlib's `legend`.
+    """
+    from matplotlib import rcParams
+    from matplotlib.lines import Line2D
+
+    given = [list(row) for row in rows if len(row)]
+    given = given or [ax.get_legend_handles_labels()[0]]
+    # As many columns as the width of the axes has room for, in units of the font.
     room = ax.get_position().width * ax.figure.get_figwidth() * 72
-    width = words * 0.55 * rcParams["font.size"] / max(1, len(handles))
-    columns = max(1, min(len(handles), math.floor(room / max(width, 1.0))))
-    rows = math.ceil(len(handles) / columns)
+    room /= rcParams["font.size"]
+    for most in range(max(map(len, given)), 0, -1):
+        lines = [
+            row[start : start + most]
+            for row in given
+            for start in range(0, len(row), most)
+        ]
+        widths = [
+            max(len(line[place].get_label()) for line in lines if place < len(line))
+            for place in range(most)
+        ]
+        if sum(0.55 * width + 4.6 for width in widths) <= room:
+            break
+    columns = max(map(len, lines))
+    nothing = Line2D([], [], ls="", label=" ")
+    padded = [line + [nothing] * (columns - len(line)) for line in lines]
     settings = {
         "loc": "lower left",
         "bbox_to_anchor": (0.0, 1.0),
-        "ncols": math.ceil(len(handles) / rows),
+        "ncols": columns,
         "frameon": False,
         "borderaxespad": 0.2,
         "columnspacing": 1.4,
-        "handlelength": 2.2,
+        "handlelength": 2.4,
     }
+    # Matplotlib fills columns first.
+    handles = [line[place] for place in range(columns) for line in padded]
     return ax.legend(handles=handles, **(settings | options))
 
 
@@ -147,7 +179,9 @@ def order_axis(ax: Any, low: float, high: float) -> None:
     room = 0.03 * (log_order(high) - log_order(low)) or 0.1
     ends = log_order([low, high]) + np.array([-room, room])
     ax.set_xlim(*order_of_log(ends))
-    shown = [order for order in _ORDERS if ax.get_xlim()[0] <= order <= ax.get_xlim()[1]]
+    shown = [
+        order for order in _ORDERS if ax.get_xlim()[0] <= order <= ax.get_xlim()[1]
+    ]
     if len(shown) < 2:
         shown = sorted({low, high})
     ax.xaxis.set_major_locator(FixedLocator(shown))
@@ -180,3 +214,8 @@ def number_axis(ax: Any, which: str, values: Any, *, log: bool | None = None) ->
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     return True
+
+
+def short(value: float) -> str:
+    """Write a number in three digits, in full where that is short."""
+    return f"{float(f'{value:.3g}'):g}"

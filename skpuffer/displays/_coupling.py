@@ -14,7 +14,7 @@ from skpuffer._validation import read_sample, take_columns
 from skpuffer.comparison import names_columns
 from skpuffer.core.coupling import Coupling, couple
 from skpuffer.core.prior import FloatArray
-from skpuffer.displays._canvas import hues, ink, legend_above, pyplot, two_axes
+from skpuffer.displays._canvas import hues, ink, legend_above, pyplot, short, two_axes
 from skpuffer.displays._pairs import compared_pairs
 from skpuffer.exceptions import ParameterError
 from skpuffer.mechanisms import RenyiPufferfishLaplace
@@ -39,19 +39,21 @@ class CouplingDisplay:
     secret : str
         The secret's name.
     levels : ndarray of shape (m + 1,)
-        Ascending, from 0 to 1.
+        Ascending, from 0 to 1; where the data have more steps, some thousand of them.
     first, second : ndarray of shape (m,)
-        The quantiles between two levels.
+        The quantiles at each level but the first, drawn up to it.
     sizes, shares : ndarray
         Absolute shifts, ascending, and the share of rows that moves at most so far.
     mean_shift, largest_shift : float
         Of the absolute shifts, of all rows.
+    largest_at : (level, from, to)
+        Where the largest is.
 
     Attributes
     ----------
     first_, second_ : matplotlib StepPatch
         The quantile curves.
-    between_ : matplotlib FillBetweenPolyCollection
+    between_ : matplotlib PolyCollection
         The shifts.
     shares_ : matplotlib Line2D
         The distribution of the shifts.
@@ -82,6 +84,7 @@ class CouplingDisplay:
         shares: FloatArray,
         mean_shift: float,
         largest_shift: float,
+        largest_at: tuple[float, float, float],
     ):
         self.column = column
         self.pair = pair
@@ -93,6 +96,7 @@ class CouplingDisplay:
         self.shares = shares
         self.mean_shift = mean_shift
         self.largest_shift = largest_shift
+        self.largest_at = largest_at
 
     @classmethod
     def from_frame(
@@ -143,7 +147,9 @@ class CouplingDisplay:
         named = [spec for spec in (secret, prior) if names_columns(spec, X)]
         if column is None or isinstance(column, (list, tuple)):
             raise ParameterError(f"column={column!r} must be the name of one column")
-        if column in [one for spec in named if spec is not None for one in _listed(spec)]:
+        if column in [
+            one for spec in named if spec is not None for one in _listed(spec)
+        ]:
             raise ParameterError(f"column={column!r} is the secret or the prior itself")
         (name,), (values,), _ = take_columns(X, column, "column")
         given = {}
@@ -231,17 +237,14 @@ class CouplingDisplay:
                           lw=1.8, label=f"{self.secret} = {label_text(label)}")
             )  # fmt: skip
         self.first_, self.second_ = curves
-        # Where the largest shift is.
-        place = int(np.argmax(np.abs(self.first - self.second)))
-        middle = (self.levels[place] + self.levels[place + 1]) / 2
+        level, start, end = self.largest_at
         if self.largest_shift:
             ax.annotate(
                 "",
-                (middle, self.second[place]),
-                (middle, self.first[place]),
+                (level, end),
+                (level, start),
                 arrowprops={"arrowstyle": "->", "color": ink(ax, 0.9), "shrinkA": 0,
                             "shrinkB": 0},
-                annotation_clip=False,
             )  # fmt: skip
         ax.set_xlim(0, 1)
         ax.set_xlabel("level (share of rows)")
@@ -249,6 +252,8 @@ class CouplingDisplay:
         self.legend_ = legend_above(ax, [*curves, self.between_])
 
     def _plot_shifts(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         sizes = np.concatenate([[0.0], self.sizes])
         shares = np.concatenate([[0.0], self.shares])
         (self.shares_,) = ax.plot(
@@ -258,7 +263,7 @@ class CouplingDisplay:
         ax.axvline(self.mean_shift, color=ink(ax, 0.6), lw=1, ls="--", zorder=0)
         right = self.mean_shift > 0.5 * self.largest_shift
         ax.annotate(
-            f"mean {self.mean_shift:.3g}",
+            f"mean {short(self.mean_shift)}",
             (self.mean_shift, 0),
             xytext=(-4, 5) if right else (4, 5),
             textcoords="offset points",
@@ -266,7 +271,7 @@ class CouplingDisplay:
             color=ink(ax, 0.8),
         )
         ax.annotate(
-            f"largest {self.largest_shift:.3g}",
+            f"largest {short(self.largest_shift)}",
             (self.largest_shift, 1),
             xytext=(3, 6),
             textcoords="offset points",
@@ -274,8 +279,9 @@ class CouplingDisplay:
         )
         ax.set_xlim(0, 1.04 * self.largest_shift or 1.0)
         ax.set_ylim(0, 1.02)
-        ax.set_xlabel(f"|shift| (units of {self.column})")
-        ax.set_ylabel("share that moves at most so far")
+        ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
+        ax.set_xlabel(f"|shift| at most\n(units of {self.column})")
+        ax.set_ylabel("share of rows")
 
 
 def _listed(spec: Any) -> list[Any]:
@@ -291,7 +297,10 @@ def _shifts(plan: Coupling) -> FloatArray:
 def _curves(plan: Coupling) -> dict[str, Any]:
     """Return the curves of a coupling, at no more levels than a picture shows."""
     shifts, mass = _shifts(plan), plan.mass / plan.mass.sum()
-    first, second = plan.first.support[plan.rows, 0], plan.second.support[plan.columns, 0]
+    first, second = (
+        plan.first.support[plan.rows, 0],
+        plan.second.support[plan.columns, 0],
+    )
     ends = np.cumsum(mass)
     ends[-1] = 1.0
     size = np.abs(shifts)
@@ -300,12 +309,24 @@ def _curves(plan: Coupling) -> dict[str, Any]:
     last = np.append(np.diff(sizes) > 0, True)
     sizes, shares = sizes[last], shares[last]
     shares[-1] = 1.0
-    known = {"mean_shift": float(size @ mass), "largest_shift": float(size.max())}
-    levels = np.concatenate([[0.0], ends])
+    far = int(size.argmax())
+    known: dict[str, Any] = {
+        "mean_shift": float(size @ mass),
+        "largest_shift": float(size[far]),
+    }
+    # Of many parts those at even levels, the outermost and the largest.
+    parts = np.arange(len(ends))
     if len(ends) > _STEPS:
-        levels = np.linspace(0.0, 1.0, _STEPS + 1)
-        places = np.searchsorted(ends, (levels[:-1] + levels[1:]) / 2)
-        first, second = first[places], second[places]
+        even = np.searchsorted(ends, np.linspace(0, 1, _STEPS + 1)[1:])
+        parts = np.unique(np.concatenate([even, [0, far, len(ends) - 1]]))
+    levels = np.concatenate([[0.0], ends[parts]])
+    first, second = first[parts], second[parts]
+    place = int(np.searchsorted(parts, far))
+    known["largest_at"] = (
+        float(levels[place] + levels[place + 1]) / 2,
+        float(first[place]),
+        float(second[place]),
+    )
     if len(sizes) > _STEPS:
         kept = np.searchsorted(shares, np.linspace(0, 1, _STEPS + 1)[1:])
         kept = np.unique(np.minimum(kept, len(shares) - 1))

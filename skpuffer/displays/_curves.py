@@ -10,9 +10,11 @@ from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import Conditional, FloatArray
 
 # Numbers of a block of (points, atoms) that are worked on at a time.
-_BLOCK = 2**20
-# Points of a curve; atoms are points too where there are no more than these.
-_POINTS, _ATOMS = 401, 400
+_BLOCK = 2**16
+# Points of a curve, and of one of many atoms, which is smooth; atoms are points too
+# where there are no more than these.
+_POINTS, _FEWER, _ATOMS = 401, 201, 400
+_MANY = 20_000
 _BINS = 50
 _TAIL = 0.002
 
@@ -34,7 +36,9 @@ def noise_reach(law: NoiseLaw, scale: float, share: float = 0.97) -> float:
     return float(sizes[min(np.searchsorted(mass, share), len(sizes) - 1)])
 
 
-def bin_edges(pair: tuple[Conditional, Conditional], low: float, high: float) -> FloatArray:
+def bin_edges(
+    pair: tuple[Conditional, Conditional], low: float, high: float
+) -> FloatArray:
     """Return the edges of bins that suit both: whole steps where values have steps.
 
     The width is that of Freedman and Diaconis for the smaller group.
@@ -78,8 +82,9 @@ def curve_points(
     pair: tuple[Conditional, Conditional], low: float, high: float
 ) -> FloatArray:
     """Return where a density is computed: evenly, and at the atoms if they are few."""
-    points: FloatArray = np.linspace(low, high, _POINTS)
     atoms = np.concatenate([one.support[:, 0] for one in pair])
+    count = _POINTS if len(atoms) <= _MANY else _FEWER
+    points: FloatArray = np.linspace(low, high, count)
     if len(atoms) <= _ATOMS:
         # Peaks are there.
         points = np.union1d(points, atoms[(atoms >= low) & (atoms <= high)])

@@ -156,7 +156,9 @@ class NoiseDisplay:
                 elif len(names) == 1:
                     shown = names[0]
                 keys = ["law", "calibration"]
-                values = lines.groupby(keys, sort=False)[["noise_std", "noise_to_spread"]]
+                values = lines.groupby(keys, sort=False)[
+                    ["noise_std", "noise_to_spread"]
+                ]
                 found.append(
                     values.mean().reset_index().assign(epsilon=epsilon, alpha=alpha)
                 )
@@ -239,11 +241,13 @@ class NoiseDisplay:
         return self
 
     def _label(self, ax: Any, relative: bool) -> None:
+        laws = set(self.table["law"])
+        noise = f"{min(laws).capitalize()} noise" if len(laws) == 1 else "noise"
         named = "mean over columns" if self.column is None else f"of {self.column}"
         if not relative:
-            ax.set_ylabel(f"noise, standard deviation\n(units {named})")
+            ax.set_ylabel(f"{noise}, standard deviation\n(units {named})")
             return
-        ax.set_ylabel(f"noise / spread {named}")
+        ax.set_ylabel(f"{noise} / spread ({named})")
         low, high = ax.get_ylim()
         if low < 1 < high:
             line = ax.axhline(1, color=ink(ax, 0.35), lw=1, zorder=0)
@@ -252,23 +256,19 @@ class NoiseDisplay:
     def _legend(self, ax: Any, mechanisms: list[Any], budgets: list[float]) -> Any:
         from matplotlib.lines import Line2D
 
-        handles = []
-        several = len({rule for _, rule in mechanisms}) > 1
-        for law, rule in mechanisms:
+        handles: list[list[Any]] = [[], []]
+        laws, rules = ({one[part] for one in mechanisms} for part in (0, 1))
+        for law, rule in mechanisms if len(mechanisms) > 1 else []:
             line = self.lines_[law, rule, budgets[0]]
-            words = f"{law.capitalize()}, {rule}" if several else law.capitalize()
-            handles.append(
-                Line2D([], [], color=line.get_color(), marker=line.get_marker(),
-                       ms=5, label=words)
-            )  # fmt: skip
+            words = [law.capitalize()] if len(laws) > 1 else []
+            words += [rule] if len(rules) > 1 else []
+            style = {"color": line.get_color(), "marker": line.get_marker(), "ms": 5}
+            handles[0].append(Line2D([], [], label=", ".join(words), **style))
         suffix = "" if self.delta is None else f" at δ = {self.delta:g}"
         for turn, epsilon in enumerate(budgets):
-            style = DASHES[turn % len(DASHES)]
-            handles.append(
-                Line2D([], [], color=ink(ax, 0.8), ls=style,
-                       label=f"ε = {epsilon:g}{suffix}")
-            )  # fmt: skip
-        return legend_above(ax, handles)
+            style = {"color": ink(ax, 0.8), "ls": DASHES[turn % len(DASHES)]}
+            handles[1].append(Line2D([], [], label=f"ε = {epsilon:g}{suffix}", **style))
+        return legend_above(ax, *handles)
 
 
 def _numbers(name: str, given: Any, *, above: float) -> list[float]:

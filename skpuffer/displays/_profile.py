@@ -16,6 +16,7 @@ from skpuffer.displays._canvas import (
     hues,
     ink,
     legend_above,
+    number_axis,
     order_axis,
     pyplot,
     single_axes,
@@ -25,7 +26,9 @@ from skpuffer.profile import PrivacyProfile
 
 _KINDS = ("epsilon", "delta")
 # Orders and values of ε′ at which the curves are computed.
-_POINTS, _STEPS = 241, 81
+_POINTS, _STEPS = 241, 41
+# From this ratio of its ends on the scale of ε is logarithmic.
+_FAR = 40
 # The curve of δ is drawn down to here.
 _LEAST_DELTA = 1e-10
 
@@ -195,12 +198,18 @@ class PrivacyProfileDisplay:
         most = self.profile.to_epsilon(_LEAST_DELTA)
         if math.isinf(most):
             raise ParameterError("the profile is infinite: no (ε′, δ) follows from it")
-        return np.linspace(0.0, most or 1.0, _STEPS)
+        # Even steps, and more of them where δ falls steeply.
+        steep = [
+            self.profile.to_epsilon(d) for d in np.geomspace(_LEAST_DELTA, 0.1, 28)
+        ]
+        return np.union1d(np.linspace(0.0, most or 1.0, _STEPS), steep)
 
     @cached_property
     def deltas(self) -> FloatArray:
         """The least δ at `epsilons_prime` that any order proves."""
-        return np.array([self.profile.to_delta(e) for e in self.epsilons_prime.tolist()])
+        return np.array(
+            [self.profile.to_delta(e) for e in self.epsilons_prime.tolist()]
+        )
 
     def plot(
         self,
@@ -240,7 +249,6 @@ class PrivacyProfileDisplay:
             self._plot_epsilon(ax, options)
         else:
             self._plot_delta(ax, options)
-        self.line_.set_gid("profile")
         if any(not h.get_label().startswith("_") for h in ax.lines):
             legend_above(ax)
         return self
@@ -249,7 +257,7 @@ class PrivacyProfileDisplay:
         known = np.where(np.isfinite(self.epsilons), self.epsilons, np.nan)
         low, high = self.alphas[0], self.alphas[-1]
         before = ax.get_xlim() if ax.lines else None
-        (self.line_,) = ax.plot(self.alphas, known, **options)
+        (self.line_,) = ax.plot(self.alphas, known, gid="profile", **options)
         if before is not None:
             low, high = max(1.0001, min(low, before[0])), max(high, before[1])
         order_axis(ax, low, high)
@@ -275,7 +283,7 @@ class PrivacyProfileDisplay:
                 *self.promised, "o", color=colour, ms=7, zorder=3, label=None
             )
             if not named:
-                right = self.promised[0] > self.alphas[len(self.alphas) * 2 // 3]
+                right = self.promised[0] > self.alphas[len(self.alphas) * 3 // 5]
                 ax.annotate(
                     f"promised: α = {self.promised[0]:.4g}, ε = {self.promised[1]:.4g}",
                     self.promised,
@@ -284,26 +292,39 @@ class PrivacyProfileDisplay:
                     ha="right" if right else "left",
                     va="bottom" if right else "top",
                 )
-        ax.set_ylim(bottom=0)
+        self._scale_epsilon(ax)
+
+    def _scale_epsilon(self, ax: Any) -> None:
+        """Choose the scale of ε that shows all profiles drawn here."""
+        drawn = [line.get_ydata() for line in ax.lines if line.get_gid() == "profile"]
+        every = np.concatenate(drawn)
+        every = every[np.isfinite(every)]
+        if len(every) and every.max() > _FAR * every.min() > 0:
+            number_axis(ax, "y", every, log=True)
+            ax.set_ylim(every.min() / 1.5, every.max() * 1.5)
+        else:
+            ax.set_yscale("linear")
+            ax.set_ylim(0, 1.05 * max(every, default=1.0) or 1.0)
 
     def _plot_delta(self, ax: Any, options: dict[str, Any]) -> None:
         shown = np.where(self.deltas > 0, self.deltas, np.nan)
+        named = options["label"] is not None
         options["label"] = options["label"] or "all orders together"
-        (self.line_,) = ax.plot(self.epsilons_prime, shown, **options)
-        if self.promised is not None and math.isfinite(self.promised[0]):
+        (self.line_,) = ax.plot(self.epsilons_prime, shown, gid="profile", **options)
+        promised = self.promised if self.promised and not named else (math.inf, 0.0)
+        if math.isfinite(promised[0]):
             every = self.epsilons_prime
             (self.promised_,) = ax.plot(
                 every,
-                [renyi_to_delta(*self.promised, e) for e in every.tolist()],
+                [renyi_to_delta(*promised, e) for e in every.tolist()],
                 ls="--",
                 lw=1.2,
-                color=ink(ax, 0.7) if self.name is None else self.line_.get_color(),
-                label=f"promised order α = {self.promised[0]:.4g} alone"
-                if self.name is None
-                else None,
+                color=ink(ax, 0.7),
+                label=f"promised order α = {promised[0]:.4g} alone",
             )
         ax.set_yscale("log")
         ax.set_ylim(_LEAST_DELTA, 1.5)
-        ax.set_xlim(left=0)
+        drawn = [line.get_xdata() for line in ax.lines if line.get_gid() == "profile"]
+        ax.set_xlim(0, 1.04 * max(line[-1] for line in drawn))
         ax.set_xlabel("ε′ (nats)")
         ax.set_ylabel("δ")

@@ -12,7 +12,7 @@ from skpuffer._checks import column_position
 from skpuffer._text import label_text
 from skpuffer._validation import read_again
 from skpuffer.core.prior import FloatArray
-from skpuffer.displays._canvas import hues, legend_above, pyplot, two_axes
+from skpuffer.displays._canvas import hues, legend_above, pyplot, shade, short, two_axes
 from skpuffer.displays._curves import (
     bin_edges,
     central_range,
@@ -162,10 +162,10 @@ class ReleaseDisplay:
             what = _numbers(shown, estimator._fitted_law, scale)
             clipped = ", before clipping" if estimator.clip_output else ""
             law, sign = guarantee.law.capitalize(), _SYMBOLS[guarantee.law]
-            title = f"{law} noise, {sign} = {scale:.3g}{clipped}"
+            title = f"{law} noise, {sign} = {short(scale)}{clipped}"
         else:
             what = _categories(shown, known, estimator.categories_[names[place]])
-            title = f"categories drawn, θ = {scale:.3g}"
+            title = f"categories drawn, θ = {short(scale)}"
         given = "" if shown.prior is None else f", {label_text(shown.prior)}"
         display = cls(
             column=names[place],
@@ -210,13 +210,16 @@ class ReleaseDisplay:
 
     def _plot_numbers(self, palette: list[Any], labels: list[str]) -> None:
         from matplotlib.lines import Line2D
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         (top, bottom), drawn, lines = self.axes_, [], []
         alone = top is bottom
         styles = ("-", (0, (5, 1.5)))
         for heights, colour, style in zip(self.before, palette, styles, strict=True):
             drawn.append(
-                top.stairs(heights, self.edges, fill=True, color=colour, alpha=0.3)
+                top.stairs(
+                    heights, self.edges, fill=True, color=colour, alpha=2 * shade(top)
+                )
             )
             if not alone:
                 top.stairs(heights, self.edges, color=colour, ls=style, lw=1.3)
@@ -230,6 +233,8 @@ class ReleaseDisplay:
         for one in (top, bottom):
             one.set_ylim(bottom=0)
             one.set_ylabel("density")
+            one.yaxis.set_major_locator(MaxNLocator(6 if alone else 3))
+            one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         if self.points is not None:
             bottom.set_xlim(self.points[0], self.points[-1])
         handles = [
@@ -245,7 +250,11 @@ class ReleaseDisplay:
         places = np.arange(len(self.categories))
         for side, colour in enumerate(palette):
             at = places + (-0.2, 0.2)[side]
-            fill = {"color": colour, "hatch": ("", "////")[side], "edgecolor": colour}
+            fill = {
+                "facecolor": colour,
+                "hatch": ("", "////")[side],
+                "edgecolor": colour,
+            }
             if side:
                 fill |= {"facecolor": "none"}
             drawn.append(
@@ -287,7 +296,9 @@ def _numbers(shown: Compared, law: Any, scale: float) -> dict[str, Any]:
     if not scale:
         return {"before": before, "after": before, "edges": edges}
     reach = noise_reach(law, scale)
-    points = curve_points(pair, min(low, edges[0]) - reach, max(high, edges[-1]) + reach)
+    points = curve_points(
+        pair, min(low, edges[0]) - reach, max(high, edges[-1]) + reach
+    )
     densities = [mixture_density(one, law, scale, points) for one in pair]
     return {
         "before": before,

@@ -18,10 +18,12 @@ from skpuffer.displays._canvas import (
     number_axis,
     order_axis,
     pyplot,
+    shade,
     single_axes,
 )
 from skpuffer.exceptions import ParameterError
 
+_SIGNS = {"alpha": "α", "epsilon": "ε", "delta": "δ"}
 _LABELS = {"epsilon": "ε (nats)", "delta": "δ"}
 
 
@@ -49,7 +51,7 @@ class TradeoffDisplay:
     ----------
     lines_ : dict of {str: matplotlib Line2D}
         By label.
-    bands_ : dict of {str: matplotlib FillBetweenPolyCollection}
+    bands_ : dict of {str: matplotlib PolyCollection}
     legend_ : matplotlib Legend or None
     ax_, figure_ : matplotlib Axes and Figure
 
@@ -134,10 +136,15 @@ class TradeoffDisplay:
             given = [lines] if isinstance(lines, str) else list(lines)
             others = [_known(key, params, "lines") for key in given]
         short = _short_names(others)
+        # Names of estimators and the like speak for themselves.
+        plain = len(others) == 1 and all(
+            not isinstance(value, (int, float, np.number))
+            for value in cv_results[others[0]]
+        )
         best: dict[tuple[str, float | None], tuple[float, float]] = {}
         for place, value in enumerate(cv_results[privacy]):
             label = ", ".join(
-                f"{short[key]} = {_text(cv_results[key][place])}"
+                ("" if plain else f"{short[key]} = ") + _text(cv_results[key][place])
                 for key in others
                 if not _is_missing(cv_results[key][place])
             )
@@ -204,7 +211,7 @@ class TradeoffDisplay:
             } | line_options
             (line,) = ax.plot(x, mean, **options)
             band = ax.fill_between(
-                x, mean - std, mean + std, color=line.get_color(), alpha=0.15, lw=0
+                x, mean - std, mean + std, color=line.get_color(), alpha=shade(ax), lw=0
             )
             self.lines_[label], self.bands_[label] = line, band
         for place, (label, (mean, _)) in enumerate(self.baselines.items()):
@@ -285,4 +292,9 @@ def _short_names(keys: list[str]) -> dict[str, str]:
     full = {key: key.removeprefix("param_") for key in keys}
     last = {key: name.rpartition("__")[2] for key, name in full.items()}
     ends = list(last.values())
-    return {key: last[key] if ends.count(last[key]) == 1 else full[key] for key in keys}
+    return {
+        key: _SIGNS.get(last[key], last[key])
+        if ends.count(last[key]) == 1
+        else full[key]
+        for key in keys
+    }
