@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._checks import integer, number
 from skpuffer.audit import KernelRenyiAuditor, RunningAudit
-from skpuffer.core.conversions import renyi_to_epsilon
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
     hues,
@@ -24,6 +23,7 @@ from skpuffer.displays._canvas import (
     shade,
     single_axes,
 )
+from skpuffer.displays._claims import claim_text, claimed_line
 from skpuffer.exceptions import ParameterError
 
 _DELTAS = tuple(np.geomspace(1e-5, 0.5, 61).tolist())
@@ -163,14 +163,16 @@ class AuditDisplay:
         else:
             x = _grid("alphas", alphas, 1.0, math.inf)
             bound = auditor.epsilon_lower(alpha=x)
-        claim_x, claim = _claimed(report.epsilon, delta, alpha, x, alphas is not None)
+        claim_x, claim = claimed_line(
+            report.epsilon, delta, alpha, x, alphas is not None
+        )
         return cls(
             over="delta" if alphas is None else "alpha",
             x=x,
             bound=bound,
             claim_x=claim_x,
             claim=claim,
-            claim_text=_claim_text(report.epsilon, delta, alpha),
+            claim_text=claim_text(report.epsilon, delta, alpha),
             confidence=report.confidence,
             delta=delta,
             alpha=alpha,
@@ -254,7 +256,7 @@ class AuditDisplay:
             bound=np.array(bounds, dtype=np.float64),
             claim_x=claimed,
             claim=np.full(len(claimed), fresh.epsilon, dtype=np.float64),
-            claim_text=_claim_text(fresh.epsilon, delta, alpha),
+            claim_text=claim_text(fresh.epsilon, delta, alpha),
             confidence=float(fresh.confidence),
             ceiling=None if running else np.array(ceilings, dtype=np.float64),
             delta=delta,
@@ -333,7 +335,8 @@ class AuditDisplay:
             ax.set_ylabel("Rényi divergence, ε (nats)")
         elif self.over == "delta":
             number_axis(ax, "x", self.x, log=True)
-            ax.set_xlim(self.x.min(), self.x.max())
+            if len(self.x) > 1:
+                ax.set_xlim(self.x[0], self.x[-1])
             ax.set_xlabel("δ")
         else:
             number_axis(ax, "x", self.x)
@@ -354,40 +357,6 @@ def _target(auditor: KernelRenyiAuditor) -> tuple[float, float | None]:
         return auditor.delta, auditor.alpha
     target = auditor.event_.target
     return target.delta, target.alpha
-
-
-def _claimed(
-    epsilon: float | None,
-    delta: float,
-    alpha: float | None,
-    x: FloatArray,
-    over_orders: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Return where a claim says something, and what."""
-    nothing: FloatArray = np.empty(0)
-    low, high = float(x[0]), float(x[-1])
-    if epsilon is None:
-        return nothing, nothing
-    if over_orders:
-        # Divergences rise with the order; ε at δ = 0 is that of α = ∞.
-        order = math.inf if alpha is None and not delta else alpha
-        if order is None or order < low:
-            return nothing, nothing
-        ends = np.array([low, min(high, order)])
-        return ends, np.full(2, epsilon)
-    if alpha is not None:
-        return x, np.array([renyi_to_epsilon(alpha, epsilon, d) for d in x.tolist()])
-    if delta > high:
-        return nothing, nothing
-    return np.array([max(low, delta), high]), np.full(2, epsilon)
-
-
-def _claim_text(epsilon: float | None, delta: float, alpha: float | None) -> str | None:
-    if epsilon is None:
-        return None
-    if alpha is not None:
-        return f"claim: ({alpha:g}, {epsilon:g})-Rényi"
-    return f"claim: ε = {epsilon:g}" + (f" at δ = {delta:g}" if delta else "")
 
 
 def _grid(name: str, given: Any, above: float, below: float) -> FloatArray:

@@ -64,7 +64,7 @@ class NoiseDisplay:
     >>> display.table[["alpha", "noise_std"]].round(2)
        alpha  noise_std
     0    2.0       1.01
-    1    8.0       1.28
+    1    8.0       1.30
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class ReleaseDisplay:
     >>> noise = RenyiPufferfishLaplace(alpha=4, epsilon=1, secret="sex").fit(df)
     >>> display = ReleaseDisplay.from_estimator(noise, df)
     >>> display.pair, display.title
-    (('F', 'M'), 'Laplace noise, b = 0.841')
+    (('F', 'M'), 'Laplace noise, b = 0.843')
     """
 
     def __init__(
