@@ -225,8 +225,9 @@ class CouplingDisplay:
         twice = np.repeat(self.levels, 2)[1:-1]
         low, high = np.repeat(self.first, 2), np.repeat(self.second, 2)
         self.between_ = ax.fill_between(
-            twice, low, high, color=ink(ax, 0.15), lw=0, label="shift", zorder=1
-        )
+            twice, low, high, color=ink(ax, 0.15), lw=0, zorder=1,
+            label="shift (arrow: the largest)",
+        )  # fmt: skip
         curves = []
         for values, colour, style, label in zip(
             (self.first, self.second), palette, ("-", (0, (5, 1.5))), self.pair,
