@@ -9,6 +9,7 @@ from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.categorical import RenyiPufferfishCategorical
 from skpuffer.comparison import compare_mechanisms
+from skpuffer.counts import ConditionalCounts
 from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
@@ -18,6 +19,7 @@ from skpuffer.profile import PrivacyProfile
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConditionalCounts",
     "Guarantee",
     "JointRelease",
     "PrivacyProfile",

@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._estimator import Release, additive, refuse_off_grid
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
+    CountedRows,
     Sample,
     frame_like,
     read_rows,
     read_sample,
+    to_multiples,
     within_bounds,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
@@ -75,10 +77,17 @@ class AdditiveRelease(Release):
         return LAWS[self._law]()
 
     def _prepare(
-        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = check_parameters(self._law_instance(), self.get_params(deep=False))
-        return settings, read_sample(self, X, y, secret, prior, weight)
+        sample = read_sample(self, X, y, secret, prior, weight, counted=counted)
+        return settings, sample
 
     def transform(self, X: Any) -> Any:
         """Release the rows: round them to the noise's grid and add fresh noise.
@@ -113,7 +122,9 @@ class AdditiveRelease(Release):
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
-            given.astype(np.float64, copy=False),
+            to_multiples(
+                given.astype(np.float64, copy=False), self.guarantee_.rounding, names
+            ),
             self._ranges,
             names,
             refuse=self.out_of_bounds == "error",

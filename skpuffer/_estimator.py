@@ -22,10 +22,11 @@ from skpuffer._fit import fit_scales
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
-from skpuffer._validation import Sample
+from skpuffer._validation import CountedRows, Sample
 from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
+from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
@@ -87,6 +88,40 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             self._calibrate(settings, sample)
         return self
 
+    def fit_counts(self, counts: ConditionalCounts) -> Any:
+        """Calibrate the noise to rows that were counted.
+
+        The result is that of `fit` on all the rows that were counted: the same scale
+        and the same guarantee, with memory for the distinct rows alone. With a grid,
+        `transform` rounds to it before it adds noise, and `guarantee_` says so.
+
+        Parameters
+        ----------
+        counts : ConditionalCounts
+            With the secret, and the prior if any; where the constructor names their
+            columns too, with the same ones. It stays as it is, and nothing of it is
+            kept.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            A parameter is out of range, `counts` has no rows, or its secret or prior
+            is another.
+        ValueError
+            As in `fit`.
+        CalibrationError, TransportPlanError
+            No scale could be confirmed to satisfy the condition.
+        """
+        with self._all_or_nothing():
+            rows = counted_rows(counts, self)
+            settings, sample = self._prepare(None, None, None, None, None, rows)
+            self._calibrate(settings, sample)
+        return self
+
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Forget an earlier fit, and remember it again if this one fails."""
@@ -102,9 +137,15 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _prepare(
-        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
-        """Check the parameters and read the data."""
+        """Check the parameters and read the data, or take what was counted."""
 
     def _calibrate(self, settings: Settings, sample: Sample) -> None:
         """Find the scales, and set what a fitted estimator has."""

@@ -118,6 +118,7 @@ def fit_scales(
     refuse_sample(
         sample.names,
         weighted=sample.weight is not None,
+        rounded=bool(sample.rounding),
         scope=scope,
         prior_model=prior_model,
     )

@@ -35,15 +35,20 @@ def refuse_parameters(prior_model: str, calibration: Any, law_name: str) -> None
 
 
 def refuse_sample(
-    names: Sequence[str], *, weighted: bool, scope: str, prior_model: str
+    names: Sequence[str],
+    *,
+    weighted: bool,
+    rounded: bool,
+    scope: str,
+    prior_model: str,
 ) -> None:
     """Refuse what a prior model of one column does not cover.
 
     Raises
     ------
     ParameterError
-        Several columns are to be released jointly, or a population's sample is
-        weighted.
+        Several columns are to be released jointly, a population's sample is weighted,
+        or values that are said to be Gaussian are rounded.
     """
     if prior_model not in ("population", "gaussian"):
         return
@@ -52,6 +57,11 @@ def refuse_sample(
             f"prior_model={prior_model!r} covers one column at a time and X has "
             f"{len(names)} ({', '.join(names)}): set scope='column' for a "
             "promise about each column alone, or release a single column"
+        )
+    if prior_model == "gaussian" and rounded:
+        raise ParameterError(
+            "prior_model='gaussian' is about values that are Gaussian, which rounded "
+            "ones are not: count without a grid, or choose another prior_model"
         )
     if prior_model == "population" and weighted:
         raise ParameterError(

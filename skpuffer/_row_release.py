@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._estimator import ColumnNoise, Release, additive, refuse_off_grid
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
+    CountedRows,
     Sample,
     mixed_like,
     read_mixed_rows,
     read_sample,
+    to_multiples,
     unknown_code,
     within_bounds,
 )
@@ -51,7 +53,13 @@ class RowRelease(Release):
         )
 
     def _prepare(
-        self, X: Any, y: Any, secret: Any, prior: Any, weight: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         name = type(self).__name__
         others = {"population", "gaussian"} - set(self._prior_models)
@@ -64,7 +72,9 @@ class RowRelease(Release):
         # Which columns need bounds is known once they are read.
         given = self._settings() | {"bounds": ()}
         settings = check_parameters(LAWS[self.law](), given)
-        sample = read_sample(self, X, y, secret, prior, weight, mixed=True)
+        sample = read_sample(
+            self, X, y, secret, prior, weight, mixed=True, counted=counted
+        )
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)
@@ -121,6 +131,7 @@ class RowRelease(Release):
         seed = check_release(self._settings(), self._ranges[numeric])
         names = self.guarantee_.columns
         remaining, values = read_mixed_rows(self, X, self._dropped, names, self._sets)
+        values = to_multiples(values, self.guarantee_.rounding, names)
         values = within_bounds(
             values, self._ranges, names, refuse=self.out_of_bounds == "error"
         )

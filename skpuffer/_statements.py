@@ -98,6 +98,7 @@ def make_guarantee(
         unknown=tuple(
             "error" if one is None else one.stands_for_unknown for one in sets
         ),
+        rounding=sample.rounding,
         versions=_versions(),
     )
 

@@ -84,6 +84,9 @@ class Guarantee:
     unknown : tuple
         Of each column: "error" where labels outside its categories are refused, the
         category that they count as, or "uniform".
+    rounding : tuple of float or None
+        The step to whose multiples each column is rounded before anything else; None
+        for columns that are not, and empty where none is.
     versions : tuple of (package, version)
         What computed the scale.
 
@@ -126,6 +129,7 @@ class Guarantee:
     unknown: tuple[Hashable, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     power: float | None = None
+    rounding: tuple[float | None, ...] = ()
 
     def to_epsilon(self, delta: float) -> float:
         """Return the ε′ ≥ 0 of the (ε′, δ) promise that follows, perhaps infinite.
@@ -179,7 +183,8 @@ class Guarantee:
         sentences = [
             f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
             f"Rényi Pufferfish private about {self._secret_text()} "
-            f"{self._prior_text()}; {self._mechanism_text()}, rule {self.rule} "
+            f"{self._prior_text()}{self._rounding_text()}; "
+            f"{self._mechanism_text()}, rule {self.rule} "
             f"({self.source})."
         ]
         if self.target is not None:
@@ -266,6 +271,14 @@ class Guarantee:
                 "fitted means and variances"
             )
         return text
+
+    def _rounding_text(self) -> str:
+        steps = [
+            f"{step:.10g} ({column})"
+            for column, step in zip(self.columns, self.rounding, strict=False)
+            if step is not None
+        ]
+        return f", after rounding to multiples of {listed(steps)}" if steps else ""
 
     def _range_text(self) -> str:
         return range_text(self.columns, self.bounds, self.categories)

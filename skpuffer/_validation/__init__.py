@@ -7,28 +7,47 @@ parameter, what was found and what helps, and comes before anything is computed.
 
 from skpuffer._validation._again import read_again
 from skpuffer._validation._categories import CategorySet, unknown_code
+from skpuffer._validation._chunks import read_chunk, read_counts
+from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_frame
+from skpuffer._validation._distinct import Part, added, sorted_rows
 from skpuffer._validation._frames import Dropped, frame_like, take_columns
-from skpuffer._validation._groups import Groups
-from skpuffer._validation._rows import read_mixed_rows, read_rows, within_bounds
+from skpuffer._validation._groups import MAX_VALUES, Groups
+from skpuffer._validation._rows import (
+    read_mixed_rows,
+    read_rows,
+    to_multiples,
+    within_bounds,
+)
 from skpuffer._validation._sample import Sample, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import mixed_like
 
 __all__ = [
+    "MAX_VALUES",
     "CategorySet",
+    "CountedRows",
     "Dropped",
     "Groups",
+    "Layout",
+    "Part",
     "Sample",
+    "added",
     "frame_like",
     "mixed_like",
     "read_again",
+    "read_chunk",
+    "read_counts",
     "read_mixed_rows",
     "read_rows",
     "read_sample",
     "read_table",
     "read_tables",
+    "rows_to_fit",
+    "sorted_rows",
     "table_names",
     "take_columns",
+    "to_frame",
+    "to_multiples",
     "unknown_code",
     "within_bounds",
 ]

@@ -47,7 +47,14 @@ def read_again(
         # The sets of the fit, whichever labels occur here.
         reader.set_params(categories=[list(labels) for labels in sets.values()])
     sample = read_sample(
-        reader, X, None, secret, prior, weight, mixed=hasattr(estimator, "categories_")
+        reader,
+        X,
+        None,
+        secret,
+        prior,
+        weight,
+        mixed=hasattr(estimator, "categories_"),
+        rounding=estimator.guarantee_.rounding,
     )
     fitted = list(estimator.guarantee_.columns)
     if sample.names != fitted:

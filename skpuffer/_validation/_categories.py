@@ -81,7 +81,7 @@ class CodedColumn:
 
 
 def declare_sets(
-    estimator: BaseEstimator, columns: Sequence[CodedColumn]
+    estimator: BaseEstimator, columns: Sequence[CodedColumn], n_rows: int
 ) -> list[CategorySet]:
     """Return the set of categories of each column, as the parameters declare them.
 
@@ -116,7 +116,7 @@ def declare_sets(
     if taken:
         warnings.warn(
             f"the categories of {listed(taken)} were taken from the "
-            f"{len(columns[0].codes)} rows: which ones occur can be seen in the release "
+            f"{n_rows} rows: which ones occur can be seen in the release "
             "and is covered by no guarantee; declare them (categories={column: [...]}) "
             "from public knowledge, and leave columns out that name people",
             CategoriesFromDataWarning,

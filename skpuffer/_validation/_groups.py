@@ -117,6 +117,7 @@ def group_rows(
     *,
     n_rows: int,
     parameter: str,
+    counts: np.ndarray | None = None,
 ) -> Groups:
     """Tell rows apart by one or several columns of labels.
 
@@ -128,6 +129,8 @@ def group_rows(
         The number of rows of X.
     parameter : str
         For messages.
+    counts : ndarray of shape (n,), optional
+        How many rows of data each stands for, for messages.
 
     Returns
     -------
@@ -151,11 +154,12 @@ def group_rows(
                 f"{parameter} {name!r} must hold one label a row, such as a text or a "
                 f"number: {error}"
             ) from None
-        missing = int((codes < 0).sum())
+        missing = int((codes < 0).sum() if counts is None else counts[codes < 0].sum())
         if missing:
             written = f" (as the text {', '.join(map(repr, spelt))})" if spelt else ""
+            every = n_rows if counts is None else counts.sum()
             raise ValueError(
-                f"{parameter} {name!r} is missing in {missing} of {n_rows} rows"
+                f"{parameter} {name!r} is missing in {missing} of {every} rows"
                 f"{written}: drop these rows, or give them a label of their own"
             )
         _refuse_many(f"{parameter} {name!r} has", labels)

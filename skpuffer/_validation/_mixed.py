@@ -28,6 +28,7 @@ from skpuffer._validation._values import (
     refuse_non_finite,
     refuse_non_numeric,
     refuse_text,
+    rows_behind,
 )
 from skpuffer.exceptions import ParameterError
 
@@ -40,6 +41,7 @@ def read_mixed(
     dropped: Dropped,
     sets: tuple[CategorySet | None, ...] | None = None,
     weight: Any = None,
+    counts: np.ndarray | None = None,
 ) -> tuple[np.ndarray, list[str], tuple[CategorySet | None, ...]]:
     """Read the columns to release.
 
@@ -56,6 +58,8 @@ def read_mixed(
     weight : array-like of shape (n,), optional
         Sample weights, not yet checked; a row of weight zero is not there, and names
         no category.
+    counts : ndarray of shape (n,), optional
+        How many rows of data each stands for, for messages.
 
     Returns
     -------
@@ -81,7 +85,8 @@ def read_mixed(
     coded = [_coded(X, place, names[place], absent) for place in places]
     if sets is None:
         named = [column.name for column in coded]
-        declared = declare_sets(estimator, coded)
+        n_rows = len(X) if counts is None else int(counts.sum())
+        declared = declare_sets(estimator, coded, n_rows)
         _check_unknown(estimator, declared, named)
         fitted = iter(
             replace(one, unknown=unknown_code(estimator, one, name))
@@ -93,7 +98,7 @@ def read_mixed(
     if len(numeric):
         values[:, numeric] = _numbers(X, numeric, names)
     for column, place in zip(coded, places, strict=True):
-        values[:, place] = _in_set(estimator, column, sets[place], reset=reset)
+        values[:, place] = _in_set(estimator, column, sets[place], reset, counts)
     return values, names, sets
 
 
@@ -168,7 +173,20 @@ def _holds_labels(column: np.ndarray) -> bool:
     )
 
 
-def _coded(X: Any, place: int, name: str, absent: np.ndarray) -> CodedColumn:
+def read_labels(
+    X: Any, place: int, name: str, counts: np.ndarray | None = None
+) -> CodedColumn:
+    """Tell the rows of a column apart, each of which stands for as many as counted."""
+    return _coded(X, place, name, np.zeros(0, dtype=bool), counts)
+
+
+def _coded(
+    X: Any,
+    place: int,
+    name: str,
+    absent: np.ndarray,
+    counts: np.ndarray | None = None,
+) -> CodedColumn:
     """Tell the rows of a column apart by their labels; absent ones have any label."""
     declared = None
     if isinstance(X, pd.DataFrame):
@@ -191,11 +209,12 @@ def _coded(X: Any, place: int, name: str, absent: np.ndarray) -> CodedColumn:
             f"column {name!r} must hold one category a row, such as a text or a "
             f"number: {error}"
         ) from None
-    missing = int((codes < 0).sum())
+    missing = rows_behind(codes < 0, counts)
     if missing:
         written = f", as the text {', '.join(map(repr, spelt))}," if spelt else " (NaN)"
+        every = len(codes) if counts is None else counts.sum()
         raise ValueError(
-            f"column {name!r} is missing{written} in {missing} of {len(codes)} rows: "
+            f"column {name!r} is missing{written} in {missing} of {every} rows: "
             "drop these rows, or give them a category of their own before the release"
         )
     infinite = [label for label in labels if label in (math.inf, -math.inf)]
@@ -213,7 +232,11 @@ def _coded(X: Any, place: int, name: str, absent: np.ndarray) -> CodedColumn:
 
 
 def _in_set(
-    estimator: BaseEstimator, column: CodedColumn, one: CategorySet, *, reset: bool
+    estimator: BaseEstimator,
+    column: CodedColumn,
+    one: CategorySet,
+    reset: bool,
+    counts: np.ndarray | None,
 ) -> np.ndarray:
     """Return positions in the declared set."""
     codes = one.recoded(column.codes, column.labels)
@@ -224,9 +247,11 @@ def _in_set(
             strange = [
                 repr(label) for label in column.labels if label not in one.labels
             ]
+            every = len(codes) if counts is None else counts.sum()
             raise ValueError(
                 f"column {column.name!r} has labels outside its categories in "
-                f"{int(outside.sum())} of {len(codes)} rows ({listed(strange[:_SHOWN])}"
+                f"{rows_behind(outside, counts)} of {every} rows "
+                f"({listed(strange[:_SHOWN])}"
                 f"{', …' if len(strange) > _SHOWN else ''}): declare them in "
                 "categories, or name a category to stand for them (unknown=...)"
             )

@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator
 from skpuffer._validation._categories import CategorySet
 from skpuffer._validation._frames import Dropped, default_names, is_frame
 from skpuffer._validation._mixed import read_mixed
-from skpuffer._validation._values import numeric_matrix, readable, refuse_non_finite
+from skpuffer._validation._values import (
+    numeric_matrix,
+    readable,
+    refuse_non_finite,
+    rows_behind,
+)
+from skpuffer.core.grid import round_to_multiples
 
 
 def read_rows(
@@ -61,8 +67,35 @@ def refuse_other_names(
         )
 
 
+def to_multiples(
+    values: np.ndarray, rounding: Sequence[float | None], names: Sequence[str]
+) -> np.ndarray:
+    """Round columns to multiples of their steps; those without one stay as they are.
+
+    Raises
+    ------
+    ValueError
+        A value is too many steps from zero.
+    """
+    if not any(rounding):
+        return values
+    rounded = values.copy()
+    for column, (step, name) in enumerate(zip(rounding, names, strict=True)):
+        if step is not None:
+            try:
+                rounded[:, column] = round_to_multiples(values[:, column], step)
+            except ValueError as error:
+                raise ValueError(f"column {name!r}: {error}") from None
+    return rounded
+
+
 def within_bounds(
-    values: np.ndarray, ranges: np.ndarray, names: Sequence[str], *, refuse: bool
+    values: np.ndarray,
+    ranges: np.ndarray,
+    names: Sequence[str],
+    *,
+    refuse: bool,
+    counts: np.ndarray | None = None,
 ) -> np.ndarray:
     """Clip values to the declared ranges, or refuse those outside.
 
@@ -74,13 +107,14 @@ def within_bounds(
     low, high = ranges[:, 0], ranges[:, 1]
     if not np.isfinite(ranges).any():
         return values
-    outside = ((values < low) | (values > high)).sum(axis=0)
+    outside = (values < low) | (values > high)
     if not outside.any():
         return values
     if refuse:
-        column = int(np.flatnonzero(outside)[0])
+        column = int(np.flatnonzero(outside.any(axis=0))[0])
+        found = rows_behind(outside[:, column], counts)
         raise ValueError(
-            f"column {names[column]!r} has {outside[column]} values outside its bounds "
+            f"column {names[column]!r} has {found} values outside its bounds "
             f"[{low[column]:g}, {high[column]:g}]: widen bounds, or set "
             "out_of_bounds='clip'"
         )

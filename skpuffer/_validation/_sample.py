@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from skpuffer._parameters import check_bounds, check_column_weights
 from skpuffer._validation._categories import CategorySet
+from skpuffer._validation._counted import CountedRows
 from skpuffer._validation._frames import (
     Dropped,
     is_frame,
@@ -24,7 +25,7 @@ from skpuffer._validation._groups import (
     select_pairs,
 )
 from skpuffer._validation._mixed import read_mixed
-from skpuffer._validation._rows import within_bounds
+from skpuffer._validation._rows import to_multiples, within_bounds
 from skpuffer._validation._values import (
     check_weights,
     numeric_matrix,
@@ -62,6 +63,8 @@ class Sample:
     sets : tuple of CategorySet or None
         The declared categories of each column, whose values are then positions in
         them; None for a column of numbers.
+    rounding : tuple of float or None
+        The step to whose multiples each column was rounded; empty where none was.
     """
 
     values: np.ndarray
@@ -75,6 +78,7 @@ class Sample:
     pairs: list[tuple[Hashable, Hashable]]
     dropped: Dropped
     sets: tuple[CategorySet | None, ...]
+    rounding: tuple[float | None, ...] = ()
 
     @property
     def is_number(self) -> np.ndarray:
@@ -128,7 +132,8 @@ def read_sample(
     weight: Any,
     *,
     mixed: bool = False,
-    counts: np.ndarray | None = None,
+    counted: CountedRows | None = None,
+    rounding: tuple[float | None, ...] = (),
 ) -> Sample:
     """Turn what fit was given into rows, groups and ranges.
 
@@ -140,8 +145,10 @@ def read_sample(
         As in `fit`.
     mixed : bool
         Whether there may be categories among the columns.
-    counts : ndarray of shape (n,), int64, optional
-        How many rows of data each row stands for, positive.
+    counted : CountedRows, optional
+        Rows that were read and counted before, in place of X, secret and prior.
+    rounding : tuple of float or None, optional
+        The step to whose multiples each column is to be rounded.
 
     Returns
     -------
@@ -152,12 +159,15 @@ def read_sample(
     ParameterError, ValueError, TypeError
         Before anything is computed; see `fit`.
     """
-    X = readable(X)
-    names, columns, dropped = {}, {}, {}
-    given = {
-        "secret": _secret_labels(estimator, y, secret),
-        "prior": _prior_labels(estimator, prior),
-    }
+    names, columns, dropped, counts = {}, {}, {}, None
+    given = {}
+    if counted is None:
+        X = readable(X)
+        given["secret"] = _secret_labels(estimator, y, secret)
+        given["prior"] = _prior_labels(estimator, prior)
+    else:
+        X, weight, counts = counted.X, counted.weight, counted.counts
+        rounding = counted.rounding
     for parameter, labels in given.items():
         spec = getattr(estimator, parameter)
         if spec is not None:
@@ -168,13 +178,17 @@ def read_sample(
             refuse_misaligned(X, labels, parameter)
             names[parameter], columns[parameter] = metadata_columns(labels, parameter)
     taken = Dropped.union(list(dropped.values()))
+    if counted is not None:
+        taken = counted.dropped
     remaining = taken.remove_from(X)
     if (remaining is not X or is_frame(X)) and remaining.shape[1] == 0:
         raise ParameterError(
             "X has no column to release, beside those that secret and prior name"
         )
     if mixed:
-        values, released, sets = read_mixed(estimator, remaining, taken, weight=weight)
+        values, released, sets = read_mixed(
+            estimator, remaining, taken, weight=weight, counts=counts
+        )
     else:
         values = numeric_matrix(estimator, remaining, reset=True)
         released = taken.names_without(remaining, values.shape[1])
@@ -189,13 +203,17 @@ def read_sample(
         )
         for parameter in names
     }
+    if counted is not None:
+        groups = counted.groups
     weight = check_weights(weight, len(values))
     ranges, column_weights = _declared(estimator, released, sets)
+    _refuse_rounded_sets(rounding, released, sets)
     values = within_bounds(
-        values.astype(np.float64, copy=False),
+        to_multiples(values.astype(np.float64, copy=False), rounding, released),
         ranges,
         released,
         refuse=estimator.out_of_bounds == "error",
+        counts=counts,
     )
     if weight is not None and not weight.all():
         # A weight of zero is a row that is not there.
@@ -215,6 +233,7 @@ def read_sample(
         pairs=select_pairs(estimator.secret_pairs, groups["secret"].labels),
         dropped=taken,
         sets=sets,
+        rounding=rounding,
     )
 
 
@@ -256,6 +275,21 @@ def _prior_labels(estimator: BaseEstimator, prior: Any) -> Any:
             "the constructor and in fit): keep one"
         )
     return prior
+
+
+def _refuse_rounded_sets(
+    rounding: tuple[float | None, ...],
+    names: list[str],
+    sets: tuple[CategorySet | None, ...],
+) -> None:
+    """Refuse to take rounded numbers for categories."""
+    for step, name, one in zip(rounding, names, sets, strict=False):
+        if step is not None and one is not None:
+            raise ParameterError(
+                f"column {name!r} is released as categories, and its numbers were "
+                f"rounded to multiples of {step:g}: count them as they are "
+                "(grid={column: step} names the columns to round)"
+            )
 
 
 def _declared(

@@ -110,8 +110,12 @@ def _holds_numbers(column: np.ndarray) -> bool:
     )
 
 
-def refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
+def refuse_non_finite(
+    values: np.ndarray, names: Sequence[str], counts: np.ndarray | None = None
+) -> None:
     """Refuse missing and infinite values, with the column and their number.
+
+    Each row stands for one, or for as many as `counts` says.
 
     Raises
     ------
@@ -122,15 +126,20 @@ def refuse_non_finite(values: np.ndarray, names: Sequence[str]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return
+    every = rows_behind(np.ones(len(values), dtype=bool), counts)
     for name, column in zip(names, values.T, strict=True):
-        missing = int(np.isnan(column).sum())
-        infinite = int(np.isinf(column).sum())
-        _refuse_missing(name, missing, len(column))
+        _refuse_missing(name, rows_behind(np.isnan(column), counts), every)
+        infinite = rows_behind(np.isinf(column), counts)
         if infinite:
             raise ValueError(
-                f"column {name!r} is infinite (inf) in {infinite} of {len(column)} "
+                f"column {name!r} is infinite (inf) in {infinite} of {every} "
                 "rows: clip or drop them before the release"
             )
+
+
+def rows_behind(found: np.ndarray, counts: np.ndarray | None) -> int:
+    """Return how many rows of data some rows stand for."""
+    return int(found.sum() if counts is None else counts[found].sum())
 
 
 def _refuse_missing(name: Hashable, missing: int, n_rows: int) -> None:

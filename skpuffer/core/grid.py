@@ -16,6 +16,9 @@ Ints = npt.NDArray[np.int64]
 
 GRID_BITS = 20
 _MAX_INDEX = 2.0**52  # n and n + k stay exact in float64
+# A quotient by any step is off by up to two parts in 2^53: below this, by less than a
+# half, so that a multiple is its own rounding.
+_MAX_MULTIPLE = 2.0**50
 
 
 def grid_step(scale: float) -> float:
@@ -83,6 +86,54 @@ def check_grid_range(values: Floats, step: float) -> None:
         f"{far} of {values.size} values are beyond {limit:.3g}, the reach of the noise "
         "grid: centre or rescale the data, or clip outliers by bounds."
     )
+
+
+def round_to_multiples(values: Floats, step: float) -> Floats:
+    """Round values to the nearest multiples of a step, halves upwards.
+
+    What is rounded once stays as it is.
+
+    Parameters
+    ----------
+    values : ndarray of any shape, float64
+        Finite.
+    step : float
+        Positive; any, not only a power of two.
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Raises
+    ------
+    ValueError
+        A value is 2^50 steps or more from 0, where quotients lose their fractions.
+
+    Examples
+    --------
+    >>> round_to_multiples(np.array([12.4, 12.5, -12.5, -12.6]), 5.0)
+    array([ 10.,  15., -10., -15.])
+    >>> round_to_multiples(np.array([1e20]), 0.1)
+    Traceback (most recent call last):
+    ...
+    ValueError: 1 of 1 values are 2**50 steps of 0.1 or more from 0, ...
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        quotient: Floats = np.asarray(values / step)
+        whole = np.floor(quotient)
+        # Adding a half instead would round: 0.5 - 2^-54 plus 0.5 is 1.
+        whole += quotient - whole >= 0.5
+        # A zero has no sign.
+        rounded: Floats = whole * step + 0.0
+    near = np.abs(quotient) < _MAX_MULTIPLE
+    near &= np.isfinite(rounded)
+    if not near.all():
+        raise ValueError(
+            f"{values.size - np.count_nonzero(near)} of {values.size} values are 2**50 "
+            f"steps of {step:g} or more from 0, or round to infinity: take another "
+            "step, or centre the data"
+        )
+    return rounded
 
 
 def round_half_up(values: Floats, step: float, scaled: Floats, work: Floats) -> Floats:
