@@ -719,3 +719,49 @@ def test_wrong_audits():
     for sizes in ([601], [], [0], [100.5]):
         with pytest.raises(ParameterError, match="sizes="):
             AuditDisplay.from_samples(AUDITOR, *samples(), sizes=sizes)
+
+
+def test_an_audit_that_knows_nothing_is_drawn_empty():
+    kernel = KernelRenyiAuditor(claim="kernel_renyi", alpha=2, epsilon=1.0)
+    display = AuditDisplay.from_samples(kernel, *samples(60), sizes=[40, 60])
+    assert not np.isfinite(display.bound).any()
+    assert np.isnan(display.line_.get_ydata()).all()
+    assert "order 2" in display.ax_.get_ylabel()
+    display.figure_.canvas.draw()
+
+
+def test_failed_fits_and_searches_without_the_parameter():
+    scores = {"mean_test_score": np.array([np.nan, 0.4, 0.1, np.nan])}
+    display = TradeoffDisplay.from_cv_results(
+        RESULTS | scores, privacy="noise__epsilon", lines=[]
+    )
+    (line,) = display.lines_.values()
+    assert line.get_ydata().tolist() == [0.1, 0.4]
+    none = np.ma.masked_all(4, dtype=object)
+    with pytest.raises(ParameterError, match="has no value in any candidate"):
+        TradeoffDisplay.from_cv_results(
+            RESULTS | {"param_noise__epsilon": none}, privacy="noise__epsilon"
+        )
+
+
+def test_long_names_stand_beside_the_title():
+    frame = AGES.assign(sex=AGES["sex"].map(lambda s: f"{s}, a rather long answer"))
+    noise = RenyiPufferfishLaplace(secret="sex").fit(frame)
+    with plt.rc_context({"figure.figsize": (6, 4)}):
+        display = ReleaseDisplay.from_estimator(noise, frame)
+        display.figure_.canvas.draw()
+    texts = display.ax_.findobj(matplotlib.text.Text)
+    (title,) = (text for text in texts if text.get_text() == "Before")
+    legend = display.legend_.get_window_extent()
+    assert not legend.overlaps(title.get_window_extent())
+    assert legend.x0 > display.figure_.bbox.x0
+
+
+def test_bins_of_whole_numbers_hold_equally_many_of_them():
+    frame = pd.DataFrame(
+        {"score": np.arange(400) % 11, "sex": np.repeat(["F", "M"], 200)}
+    )
+    noise = RenyiPufferfishLaplace(secret="sex").fit(frame)
+    display = ReleaseDisplay.from_estimator(noise, frame)
+    np.testing.assert_allclose(display.edges % 1, 0.5)
+    assert display.before[0].sum() * np.diff(display.edges)[0] == pytest.approx(1)

@@ -296,9 +296,11 @@ class AuditDisplay:
             "ms": 5,
             "label": f"{level} lower bound",
         } | line_options
-        (self.line_,) = ax.plot(self.x, self.bound, **options)
+        # Nothing known from below is no point of a line.
+        bound = np.where(np.isfinite(self.bound), self.bound, np.nan)
+        (self.line_,) = ax.plot(self.x, bound, **options)
         self.refuted_ = ax.fill_between(
-            self.x, np.minimum(0, self.bound), self.bound,
+            self.x, np.minimum(0, bound), bound,
             color=self.line_.get_color(), alpha=shade(ax), lw=0, label="refuted",
         )  # fmt: skip
         self.claim_ = self.ceiling_ = None
@@ -310,8 +312,8 @@ class AuditDisplay:
                 label=self.claim_text, **(own if own["markevery"] != [None] else {}),
             )  # fmt: skip
         self._scale(ax)
-        within = self.ceiling is not None and np.nanmin(self.ceiling) < ax.get_ylim()[1]
-        if within:
+        known = np.empty(0) if self.ceiling is None else self.ceiling
+        if (known < ax.get_ylim()[1]).any():
             (self.ceiling_,) = ax.plot(
                 self.x, self.ceiling, color=ink(ax, 0.5), ls=":", lw=1.5,
                 label="most that n rows can show", scaley=False,

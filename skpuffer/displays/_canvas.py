@@ -122,14 +122,12 @@ def legend_above(ax: Any, *rows: Any, **options: Any) -> Any:
     **options
         Of matplotlib's `legend`.
     """
-    from matplotlib import rcParams
     from matplotlib.lines import Line2D
 
     given = [list(row) for row in rows if len(row)]
     given = given or [ax.get_legend_handles_labels()[0]]
-    # As many columns as the width of the axes has room for, in units of the font.
-    room = ax.get_position().width * ax.figure.get_figwidth() * 72
-    room /= rcParams["font.size"]
+    # As many columns as there is room for.
+    room = legend_room(ax)
     for most in range(max(map(len, given)), 0, -1):
         lines = [
             row[start : start + most]
@@ -140,7 +138,7 @@ def legend_above(ax: Any, *rows: Any, **options: Any) -> Any:
             max(len(line[place].get_label()) for line in lines if place < len(line))
             for place in range(most)
         ]
-        if sum(0.55 * width + 4.6 for width in widths) <= room:
+        if legend_width(widths) <= room:
             break
     columns = max(map(len, lines))
     nothing = Line2D([], [], ls="", label=" ")
@@ -157,6 +155,18 @@ def legend_above(ax: Any, *rows: Any, **options: Any) -> Any:
     # Matplotlib fills columns first.
     handles = [line[place] for place in range(columns) for line in padded]
     return ax.legend(handles=handles, **(settings | options))
+
+
+def legend_room(ax: Any) -> float:
+    """Return the width of the axes in units of the font's size."""
+    from matplotlib import rcParams
+
+    return float(ax.bbox.width / ax.figure.dpi * 72 / rcParams["font.size"])
+
+
+def legend_width(letters: Sequence[int]) -> float:
+    """Return how wide a row of a legend is, about, for labels of so many letters."""
+    return sum(0.55 * count + 4.6 for count in letters)
 
 
 def log_order(alpha: Any) -> Any:

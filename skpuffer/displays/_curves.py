@@ -46,7 +46,9 @@ def bin_edges(
     n_rows = min(conditional.n_rows for conditional in pair)
     spans = [np.diff(quantiles(one, [0.25, 0.75]))[0] for one in pair]
     width = 2 * max(spans) * n_rows ** (-1 / 3)
-    width = max(width, (high - low) / _BINS) or 1.0
+    width = max(width, (high - low) / _BINS)
+    if high == low:
+        return np.array([low - 0.5, low + 0.5])
     values = np.unique(np.concatenate([one.support[:, 0] for one in pair]))
     values = values[(values >= low) & (values <= high)]
     gaps = np.diff(values)

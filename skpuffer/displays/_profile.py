@@ -26,7 +26,7 @@ from skpuffer.profile import PrivacyProfile
 
 _KINDS = ("epsilon", "delta")
 # Orders and values of ε′ at which the curves are computed.
-_POINTS, _STEPS = 241, 41
+_POINTS, _STEPS = 241, 31
 # From this ratio of its ends on the scale of ε is logarithmic.
 _FAR = 40
 # The curve of δ is drawn down to here.
@@ -200,7 +200,7 @@ class PrivacyProfileDisplay:
             raise ParameterError("the profile is infinite: no (ε′, δ) follows from it")
         # Even steps, and more of them where δ falls steeply.
         steep = [
-            self.profile.to_epsilon(d) for d in np.geomspace(_LEAST_DELTA, 0.1, 28)
+            self.profile.to_epsilon(d) for d in np.geomspace(_LEAST_DELTA, 0.1, 20)
         ]
         return np.union1d(np.linspace(0.0, most or 1.0, _STEPS), steep)
 

@@ -12,7 +12,16 @@ from skpuffer._checks import column_position
 from skpuffer._text import label_text
 from skpuffer._validation import read_again
 from skpuffer.core.prior import FloatArray
-from skpuffer.displays._canvas import hues, legend_above, pyplot, shade, short, two_axes
+from skpuffer.displays._canvas import (
+    hues,
+    legend_above,
+    legend_room,
+    legend_width,
+    pyplot,
+    shade,
+    short,
+    two_axes,
+)
 from skpuffer.displays._curves import (
     bin_edges,
     central_range,
@@ -235,8 +244,8 @@ class ReleaseDisplay:
             one.set_ylabel("density")
             one.yaxis.set_major_locator(MaxNLocator(6 if alone else 3))
             one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        if self.points is not None:
-            bottom.set_xlim(self.points[0], self.points[-1])
+            if self.points is not None:
+                one.set_xlim(self.points[0], self.points[-1])
         handles = [
             Line2D([], [], color=colour, ls=style, lw=1.8, label=label)
             for colour, style, label in zip(palette, styles, labels, strict=True)
@@ -281,10 +290,10 @@ class ReleaseDisplay:
         if top is bottom:
             return legend_above(top, handles, title=f"{both}\n{self.title}",
                                 alignment="left")  # fmt: skip
-        # Beside the title "Before".
-        return legend_above(
-            top, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2
-        )
+        # Beside the title "Before", in two rows where one is too long for that.
+        width = legend_width([len(handle.get_label()) for handle in handles])
+        rows = [handles] if width + 5 < legend_room(top) else [[one] for one in handles]
+        return legend_above(top, *rows, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 
 def _numbers(shown: Compared, law: Any, scale: float) -> dict[str, Any]:

@@ -150,12 +150,14 @@ class TradeoffDisplay:
             )
             key = label, None if _is_missing(value) else _number(privacy, value)
             score = float(means[place]), float(deviations[place])
-            if key not in best or not score[0] <= best[key][0]:
+            if key not in best or score[0] > best[key][0] or np.isnan(best[key][0]):
                 best[key] = score
         found: dict[str, Any] = {}
         for (label, at), score in best.items():
             if at is not None:
                 found.setdefault(label, []).append((at, *score))
+        if not found:
+            raise ParameterError(f"privacy={privacy!r} has no value in any candidate")
         return cls(
             privacy=privacy.removeprefix("param_"),
             metric=metric,
@@ -273,6 +275,8 @@ def _text(value: Any) -> str:
     """Write a parameter's value: an estimator by the name of its class."""
     if hasattr(value, "get_params"):
         return type(value).__name__
+    if hasattr(value, "__name__"):
+        return str(value.__name__)
     if isinstance(value, np.generic):
         value = value.item()
     return f"{value:g}" if isinstance(value, float) else label_text(value)
