@@ -22,8 +22,6 @@ from skpuffer.exceptions import ParameterError
 
 # Below, masses of a prior are 64-bit integers.
 _MAX_ROWS = 2**62
-# So many rows of parts are kept before they are added up, at least.
-_FEW = 2**16
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ class Tally:
     layout : Layout or None
         What the columns are; None before anything was counted.
     parts : tuple of Part
+        Each has more than twice as many rows as the next, so that there are few, and a
+        row is added up a few times.
     n_rows : int
-    settled : int
-        Number of rows of the first part, which was added up before.
     secrets, priors : frozenset
         The labels that occur.
     """
@@ -45,7 +43,6 @@ class Tally:
     layout: Layout | None = None
     parts: tuple[Part, ...] = ()
     n_rows: int = 0
-    settled: int = 0
     secrets: frozenset[Any] = frozenset()
     priors: frozenset[Any] = frozenset()
 
@@ -56,8 +53,7 @@ class Tally:
         return cls(
             layout,
             (part,),
-            sum(part.counts.tolist()),
-            len(part),
+            part.n_rows,
             frozenset(part.columns[k].labels),
             frozenset(part.columns[k + 1].labels if layout.prior_names else ()),
         )
@@ -93,10 +89,13 @@ class Tally:
                     f"more than {MAX_VALUES}: bin them first (pandas.cut, "
                     "KBinsDiscretizer)"
                 )
-        parts = (*self.parts, *other.parts)
-        both = Tally(other.layout, parts, n_rows, self.settled, secrets, priors)
-        # Adding up when the rows have doubled costs no more than twice the last time.
-        if both.pending > min(max_distinct, max(_FEW, 2 * self.settled)):
+        parts: list[Part] = []
+        for part in sorted((*self.parts, *other.parts), key=len, reverse=True):
+            parts.append(part)
+            while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+                parts[-2:] = [added(parts[-2:])]
+        both = Tally(other.layout, tuple(parts), n_rows, secrets, priors)
+        if both.pending > max_distinct:
             both = both.told_apart()
         if both.pending > max_distinct:
             raise ParameterError(
@@ -110,8 +109,7 @@ class Tally:
         """Return the same in one part of distinct rows."""
         if len(self.parts) < 2:
             return self
-        part = added(self.parts)
-        return replace(self, parts=(part,), settled=len(part))
+        return replace(self, parts=(added(self.parts),))
 
     def in_order(self) -> tuple[Layout, Part]:
         """Return the distinct rows, in an order that depends on nothing but them.
@@ -122,7 +120,7 @@ class Tally:
             There are none.
         """
         whole = self.told_apart()
-        if whole.layout is None:
+        if whole.layout is None or not whole.n_rows:
             raise ParameterError("no rows were counted yet: update with some first")
         return whole.layout, sorted_rows(whole.parts[0])
 

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer import (
+    ConditionalCounts,
     RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
@@ -85,6 +86,22 @@ WAYS = {
     ),
     "frame output": lambda law, t: (
         law(secret="sex").set_output(transform="pandas").fit(t[["pay", "pin", "sex"]])
+    ),
+    "counts": lambda law, t: law(secret="sex").fit_counts(
+        ConditionalCounts.from_frame(t[["pay", "pin", "sex"]], secret="sex")
+    ),
+    "counts with labels beside and weights": lambda law, t: law().fit_counts(
+        ConditionalCounts().update(
+            t[["pay", "pin"]],
+            secret=t["sex"],
+            prior=t["site"],
+            sample_weight=t["weight"],
+        )
+    ),
+    "counts on a grid": lambda law, t: law(secret="sex").fit_counts(
+        ConditionalCounts.from_frame(
+            t[["pay", "pin", "sex"]], secret="sex", grid={"pay": 7.77, "pin": 1.25}
+        )
     ),
     "pipeline": lambda law, t: Pipeline([("noise", law(secret="sex"))]).fit(
         t[["pay", "pin", "sex"]], t["target"]
@@ -177,6 +194,31 @@ def test_nothing_of_the_data_is_kept(mechanism, way):
     assert leaks(fitted, table) == []
 
 
+@mechanisms
+def test_nothing_of_the_rounded_data_is_kept(mechanism):
+    table = people()
+    fitted = WAYS["counts on a grid"](mechanism, table)
+    rounded = table.assign(
+        pay=np.floor(table["pay"] / 7.77 + 0.5) * 7.77,
+        pin=np.floor(table["pin"] / 1.25 + 0.5) * 1.25,
+    )
+    assert leaks(fitted, rounded) == []
+    fitted.transform(table[["pay", "pin"]])
+    assert leaks(fitted, rounded) == []
+
+
+def test_nothing_of_the_counts_is_kept():
+    table = people()
+    counts = ConditionalCounts.from_frame(table[["pay", "pin", "sex"]], secret="sex")
+    held = {id(item) for item in reachable(counts) if isinstance(item, np.ndarray)}
+    assert held
+    fitted = RenyiPufferfishLaplace(secret="sex").fit_counts(counts)
+    for item in reachable(fitted):
+        assert not isinstance(item, ConditionalCounts)
+        assert not type(item).__module__.startswith("skpuffer._tally")
+        assert id(item) not in held
+
+
 PLANTED = {
     "a view": lambda t: t["pay"].to_numpy()[:1],
     "a value": lambda t: float(t["pay"].iloc[3]),
@@ -257,6 +299,13 @@ def failing_fits(table):
         "weights": lambda e: e.fit(good, sample_weight=[-1.0] * len(good)),
         "an array": lambda e: e.fit(good[["pay", "pin"]].to_numpy()),
         "values off the grid": lambda e: e.fit(good.assign(pin=table["pin"] + 1e17)),
+        "no counts": lambda e: e.fit_counts(ConditionalCounts(secret="sex")),
+        "counts of one secret": lambda e: e.fit_counts(
+            ConditionalCounts.from_frame(good.assign(sex="F"), secret="sex")
+        ),
+        "counts by another column": lambda e: e.fit_counts(
+            ConditionalCounts.from_frame(table[["pay", "pin", "site"]], secret="site")
+        ),
     }
 
 

@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_array
 from skpuffer._checks import column_position
 from skpuffer._validation._counted import Layout
 from skpuffer._validation._distinct import NUMBERS, Column, Part, distinct, joined
-from skpuffer._validation._frames import Dropped, is_frame, take_columns
+from skpuffer._validation._frames import (
+    Dropped,
+    column_names,
+    is_frame,
+    take_columns,
+)
 from skpuffer._validation._groups import (
     group_rows,
     metadata_columns,
@@ -51,43 +56,53 @@ def read_counts(table: Any, count: Any) -> tuple[Any, np.ndarray]:
     """
     if hasattr(table, "read_all") and not is_frame(table):
         table = table.read_all()
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"table is a lazy frame ({type(table).__name__}): collect it first "
+            "(.collect(), or .df() of a DuckDB query)"
+        )
     table = readable(table)
     if not is_frame(table):
         raise ParameterError(
-            f"table is a {type(table).__name__}: give a frame with one row a group, "
-            "as a query returns it (.df(), .pl() or .arrow())"
+            f"table is of type {type(table).__name__}: give a frame with one row a "
+            "group, as a query returns it (.df(), .pl() or .arrow())"
         )
-    _, _, dropped = take_columns(table, [count], "count")
-    series = nw.from_native(table, eager_only=True)[:, dropped.positions[0]]
-    values = series.to_numpy()
-    numbers = values
-    if series.null_count() == 0 and values.dtype.kind not in "iu":
-        try:
-            numbers = values.astype(np.float64)
-        except (TypeError, ValueError):
-            numbers = np.full(len(values), -1.0)
-    elif series.null_count():
-        numbers = np.where(series.is_null().to_numpy(), np.nan, 0.0)
-    missing = int(np.isnan(numbers).sum())
+    place = take_columns(table, [count], "count")[2]
+    series = nw.from_native(table, eager_only=True)[:, place.positions[0]]
+    n_groups = len(series)
+    missing = int(series.null_count())
+    numbers = np.zeros(0) if missing else _as_numbers(series)
+    missing += int(np.isnan(numbers).sum())
     if missing:
         raise ValueError(
-            f"count {count!r} is missing in {missing} of {len(numbers)} rows of the "
-            "table: leave these groups out, or count them"
+            f"count {count!r} is missing in {missing} of {n_groups} rows of the table: "
+            "leave these groups out, or count them"
         )
-    strange = numbers < 0
-    if numbers.dtype.kind == "f":
-        strange |= numbers != np.floor(numbers)
+    strange = (numbers < 0) | (numbers != np.floor(numbers))
     if strange.any():
         raise ValueError(
             f"count {count!r} is no whole number from 0 upwards in {int(strange.sum())} "
-            f"of {len(numbers)} rows of the table: give how many rows each group has"
+            f"of {n_groups} rows of the table: give how many rows each group has"
         )
     if (numbers >= 2**62).any():
         raise ValueError(
             f"count {count!r} is 2**62 or more in some rows of the table: divide all "
             "counts by a common number"
         )
-    return dropped.remove_from(table), numbers.astype(np.int64)
+    return place.remove_from(table), numbers.astype(np.int64)
+
+
+def _as_numbers(series: nw.Series[Any]) -> np.ndarray:
+    """Return a column as integers or floats; −1 for what is no number."""
+    values = series.to_numpy()
+    if values.dtype.kind in "iuf":
+        return values
+    if series.dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        return np.full(len(values), -1)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.full(len(values), -1)
 
 
 def read_chunk(
@@ -128,9 +143,10 @@ def read_chunk(
     ParameterError, ValueError, TypeError
         As in fit.
     """
-    X = _table(readable(X))
+    X = readable(X)
     frame = is_frame(X)
-    every: list[Hashable] = _names(X) if frame else list(range(X.shape[1]))
+    X = X if frame else _array(X)
+    every: list[Hashable] = column_names(X) if frame else list(range(X.shape[1]))
     names, found, taken = {}, {}, {}
     where: dict[str, tuple[Hashable, ...] | None] = {"secret": None, "prior": None}
     for parameter, spec in places.items():
@@ -163,8 +179,9 @@ def read_chunk(
     }
     weight = _weights(weight, n_rows)
     called = tuple(str(c) if frame else f"x{c}" for c in released)
+    source = nw.from_native(X, eager_only=True) if frame else X
     read = [
-        _column(X, every.index(column), name, counts)
+        _column(X, source, every.index(column), name, counts)
         for column, name in zip(released, called, strict=True)
     ]
     rounding = _steps(grid, called, read)
@@ -196,26 +213,18 @@ def read_chunk(
     if counts is not None:
         there = counts > 0
     if there is not None and not there.all():
-        read = [column.take(there) for column in read]
+        read = [column.take(there).occurring() for column in read]
         counts = None if counts is None else counts[there]
     return layout, distinct([joined([column]) for column in read], counts)
 
 
-def _table(X: Any) -> Any:
-    """Return a frame as it is, anything else as a 2-D array."""
-    if is_frame(X):
-        return X
+def _array(X: Any) -> Any:
+    """Return anything but a frame as a 2-D array."""
     if not hasattr(X, "dtype"):
         # Text beside numbers must not turn them into text.
         array = np.asarray(X)
         X = np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
     return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
-
-
-def _names(X: Any) -> list[Hashable]:
-    if isinstance(X, pd.DataFrame):
-        return list(X.columns)
-    return list(nw.from_native(X, eager_only=True).columns)
 
 
 def _released(
@@ -252,16 +261,21 @@ def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
     return check_weights(weight, n_rows)
 
 
-def _column(X: Any, place: int, name: str, counts: np.ndarray | None) -> Column:
-    """Read one column to release, refusing missing and infinite values."""
-    if not is_frame(X):
+def _column(
+    X: Any, source: Any, place: int, name: str, counts: np.ndarray | None
+) -> Column:
+    """Read one column to release, refusing missing and infinite values.
+
+    `source` is X itself where that is an array, and the frame of narwhals otherwise.
+    """
+    if source is X:
         column = X[:, place]
         if column.dtype.kind in "iuf":
             return _numbers(column, name, counts)
         if column.dtype.kind == "b":
             return Column("bool", column)
         return _labels(X, place, name, counts)
-    series = nw.from_native(X, eager_only=True)[:, place]
+    series = source[:, place]
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         return _labels(X, place, name, counts)
     if series.null_count():

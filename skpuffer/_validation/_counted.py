@@ -73,7 +73,8 @@ class CountedRows:
         The columns to release.
     groups : dict
         The secret, and the prior if any, of each row.
-    counts : ndarray of shape (n,), int64
+    counts : ndarray of shape (n,), int64, or None
+        None where every row occurs once.
     weight : ndarray of shape (n,), or None
     rounding : tuple of float or None
         The step of each column.
@@ -83,7 +84,7 @@ class CountedRows:
 
     X: Any
     groups: dict[str, Groups]
-    counts: np.ndarray
+    counts: np.ndarray | None
     weight: np.ndarray | None
     rounding: tuple[float | None, ...]
     dropped: Dropped
@@ -103,7 +104,7 @@ def rows_to_fit(layout: Layout, part: Part) -> CountedRows:
     return CountedRows(
         X=_rebuilt(layout, part),
         groups=groups,
-        counts=counts,
+        counts=None if (counts == 1).all() else counts,
         weight=part.columns[-1].values if layout.weighted else None,
         rounding=layout.rounding if any(layout.rounding) else (),
         dropped=layout.dropped,

@@ -53,6 +53,15 @@ class Column:
         """Return the column of some rows."""
         return replace(self, values=self.values[rows])
 
+    def occurring(self) -> Column:
+        """Return the column without labels that no row has."""
+        if not self.labels:
+            return self
+        seen, codes = np.unique(self.values, return_inverse=True)
+        return replace(
+            self, values=codes, labels=tuple(self.labels[code] for code in seen)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -71,6 +80,13 @@ class Part:
     def __len__(self) -> int:
         return len(self.counts)
 
+    @property
+    def n_rows(self) -> int:
+        """The sum of the counts, which may be beyond int64."""
+        if len(self) * int(self.counts.max(initial=0)) < 2**63:
+            return int(self.counts.sum())
+        return sum(self.counts.tolist())
+
 
 def in_order(labels: Sequence[Hashable]) -> list[int]:
     """Return positions of labels in an order that depends on the labels alone."""
@@ -87,27 +103,44 @@ def joined(columns: Sequence[Column]) -> Column:
     kinds = {column.kind for column in columns}
     if kinds <= set(NUMBERS):
         kind = "float" if "float" in kinds else "int"
-        values = [column.values.astype(_dtype(kind)) for column in columns]
-        return Column(kind, np.concatenate(values))
+        values = [c.values.astype(_dtype(kind), copy=False) for c in columns]
+        return Column(kind, _concatenated(values))
     values = [column.values for column in columns]
     if kinds == {"bool"}:
-        return Column("bool", np.concatenate(values))
+        return Column("bool", _concatenated(values))
     declared = columns[0].declared
     if any(column.declared != declared for column in columns):
         declared = None
     places: dict[Any, int] = {}
-    recoded = []
+    codes = []
     for column in columns:
         # 1, 1.0 and True are equal, and not the same label.
         keys = [(type(label).__name__, label) for label in column.labels]
-        codes = [places.setdefault(key, len(places)) for key in keys]
-        recoded.append(np.array(codes, dtype=np.intp)[column.values])
+        codes.append([places.setdefault(key, len(places)) for key in keys])
     found = [label for _, label in places]
     order = in_order(found)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
+    recoded = [_looked_up(rank[c], v) for c, v in zip(codes, values, strict=True)]
     labels = tuple(found[place] for place in order)
-    return Column(columns[0].kind, rank[np.concatenate(recoded)], labels, declared)
+    return Column(columns[0].kind, _concatenated(recoded), labels, declared)
+
+
+def _concatenated(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _looked_up(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return table[codes], and the codes themselves where that changes nothing."""
+    return codes if (table == np.arange(len(table))).all() else table[codes]
+
+
+def _first_of_runs(values: np.ndarray) -> np.ndarray:
+    """Return where each run of equal values starts."""
+    new = np.empty(len(values), dtype=bool)
+    new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def added(parts: Sequence[Part]) -> Part:
@@ -162,7 +195,7 @@ def distinct(columns: Sequence[Column], counts: np.ndarray | None) -> Part:
         span *= width
     order = np.argsort(key, kind="stable")
     key = key[order]
-    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    starts = _first_of_runs(key)
     if counts is None:
         sums = np.diff(starts, append=n)
     else:
@@ -260,11 +293,14 @@ def _sorted_in_groups(
     found, sums, lengths = [], [], []
     for rows in np.split(values, np.cumsum(sizes[groups])[:-1]):
         rows.sort()
-        starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+        starts = _first_of_runs(rows)
         found.append(rows[starts])
         sums.append(np.diff(starts, append=len(rows)))
         lengths.append(len(starts))
     others = [column for place, column in enumerate(columns) if place != wide]
-    result = _decoded(others, coded, np.repeat(groups, lengths))
+    result = [
+        replace(one, values=np.repeat(one.values, lengths))
+        for one in _decoded(others, coded, groups)
+    ]
     result.insert(wide, replace(columns[wide], values=np.concatenate(found)))
     return Part(tuple(result), np.concatenate(sums))

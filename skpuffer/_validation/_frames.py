@@ -109,7 +109,7 @@ def unmasked(values: Any) -> Any:
 
 def column_names(X: Any) -> list[Hashable]:
     """Return the names of a frame's columns, as they are."""
-    return list(X.columns)
+    return list(nw.from_native(X, eager_only=True).columns)
 
 
 def without_columns(X: Any, names: Sequence[Hashable]) -> Any:
