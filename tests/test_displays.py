@@ -206,6 +206,17 @@ def test_colours_may_be_chosen():
         display.plot(colors=[])
 
 
+def test_on_transparent_ground_colours_follow_the_text():
+    colours = []
+    for text in ("black", "white"):
+        ground = dict.fromkeys(["figure.facecolor", "axes.facecolor"], "none")
+        with plt.rc_context(ground | {"text.color": text}):
+            colours.append(MAKE["release"]().after_[0].get_color())
+    with plt.style.context("dark_background"):
+        assert colours[1] == MAKE["release"]().after_[0].get_color()
+    assert colours[0] == MAKE["release"]().after_[0].get_color() != colours[1]
+
+
 # --- profiles ---
 
 

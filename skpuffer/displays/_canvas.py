@@ -74,13 +74,16 @@ def tidy(ax: Any) -> Any:
 
 def background(ax: Any) -> tuple[float, float, float]:
     """Return the colour behind the data, as RGB."""
-    from matplotlib.colors import to_rgba
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb, to_rgba
 
     for colour in (ax.get_facecolor(), ax.figure.get_facecolor()):
         red, green, blue, opacity = to_rgba(colour)
         if opacity:
             return red, green, blue
-    return 1.0, 1.0, 1.0
+    # Transparent: text is made to be read there.
+    red, green, blue = to_rgb(rcParams["text.color"])
+    return 1 - red, 1 - green, 1 - blue
 
 
 def hues(ax: Any, count: int, colors: Sequence[Any] | None = None) -> list[Any]:
