@@ -46,6 +46,7 @@ LAYERS = [
     {"mechanisms", "categorical", "joint_release"},
     {"exponential"},
     {"comparison", "held_out"},
+    {"displays"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -62,11 +63,20 @@ ALLOWED = {
         "held_out",
         "metrics",
         "audit",
+        "displays",
     },
     "joblib": {"_estimator"},
     "tqdm": {"effort"},
     "narwhals": {"_validation"},
-    "pandas": {"_validation", "_report", "comparison", "held_out", "audit"},
+    "pandas": {
+        "_validation",
+        "_report",
+        "comparison",
+        "held_out",
+        "audit",
+        "displays",
+    },
+    "matplotlib": {"displays"},
 }
 
 
@@ -154,7 +164,7 @@ def test_other_packages_stay_in_their_rooms(file):
         assert top in ALLOWED, f"{path} imports {name}"
         rooms = ALLOWED[top]
         assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top in ("ot", "tqdm"):
+        if top in ("ot", "tqdm", "matplotlib"):
             assert deferred, f"{path} imports {top} when it is imported"
 
 
