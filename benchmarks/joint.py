@@ -143,7 +143,8 @@ def noise_and_time(name, frame, law, goal, share, prove=False):
         )
 
 
-def main():
+def joint_couplings():
+    """Yield rows as `run.py` prints them, of all cases."""
     frame = adult()
     # The import of POT and of pandas' engines is not the search's.
     RenyiPufferfishGaussian(secret="sex").fit(frame.head(200))
@@ -157,13 +158,15 @@ def main():
     )
     for name, rows, law, goal in cases:
         prove = len(rows) > 10_000 and "Adult" in name
-        for line in noise_and_time(name, rows, law, goal, "≤ 0.1", prove):
-            label, ours, peer_name, peer, ratio, wanted = line
-            print(
-                f"{label:48} {ours:9.5g} {peer_name:20} {peer:9.5g} "
-                f"{ratio:8.5g}  {wanted}",
-                flush=True,
-            )
+        yield from noise_and_time(name, rows, law, goal, "≤ 0.1", prove)
+
+
+def main():
+    for name, ours, peer_name, peer, ratio, goal in joint_couplings():
+        print(
+            f"{name:48} {ours:9.5g} {peer_name:20} {peer:9.5g} {ratio:8.5g}  {goal}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
