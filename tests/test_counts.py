@@ -549,10 +549,7 @@ UPDATES = {
     "another order": (chunk()[["pay", "age", "job", "own", "sex", "site"]], "order"),
     "text for numbers": (chunk(pay="1.5"), "kinds: .*numbers.* and .*labels"),
     "an array": (chunk().to_numpy(), "secret='sex' is a column name, but X has none"),
-    "a lazy frame": (
-        pl.DataFrame(chunk().to_dict("list")).lazy(),
-        "X is a lazy frame",
-    ),
+    "a text": ("rows", "Expected 2D array, got scalar array instead"),
     "large whole numbers": (chunk(age=np.uint64(2**63)), "from 2..63 upwards"),
 }
 
