@@ -2,9 +2,10 @@
 
 Contract. Every released value is an integer multiple of a power of two, and the
 integer noise in it has its stated law *exactly*, given ideal bits: floats only skip
-work whose result is certain. A draw is a function of the words of its source alone,
-hence the same on every platform. Imports the standard library and numpy; no mutable
-state in the module, so blocks may run in threads.
+work whose result is certain. A draw is a function of the words of its source, and of
+tables whose floats may differ in a last bit between platforms: the draws then differ,
+their law does not. Imports the standard library and numpy; no mutable state in the
+module, so blocks may run in threads.
 """
 
 from __future__ import annotations
