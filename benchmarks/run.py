@@ -1,71 +1,37 @@
-"""Speed and memory as ratios within one run, against named peers.
+"""Every speed that is promised, in one table: each row a ratio within this run.
 
-Run from the repository with `python benchmarks/run.py`: one table, each line a
-measurement, its peer in the same run, their ratio and the goal. Times are the best of
-several, taken in turns, so that load hits both sides.
+Run from the repository, with nothing else running, after
+`pip install -e '.[bench]'`:
+
+    OMP_NUM_THREADS=1 python benchmarks/run.py [--plot scaling.png] [section ...]
+
+A row is a measurement, its peer or limit measured in the same run, their ratio and the
+goal. Times are the best of several, taken in turns, so that load hits both sides. The
+whole takes about half an hour; sections can be named. One whose packages or data are
+missing says so and is left out.
 """
 
+import argparse
 import subprocess
 import sys
 
 import numpy as np
 from audit import divergence_of_a_grid, full_audit, streamed_moments
+from dask_rows import dask_rows
 from exact import exact_calibration
-from timing import REPEATS, in_turns, peak_bytes
+from joint import joint_couplings
+from one_column import couplings, exact_peers, fits, memory, transforms
+from scaling import cost_by_rows
+from search import searches
+from timing import REPEATS, in_turns
 
-from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
 from skpuffer.core.laws import LAWS
 from skpuffer.core.prior import Conditional
 
-ROWS = 1_000_000
-
-
-def two_groups(rows=ROWS):
-    rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(0, 1, rows), rng.normal(0.3, 1.2, rows)])
-    return values[:, np.newaxis], np.repeat([0, 1], rows)
-
-
-def fit_against_sort():
-    values, secret = two_groups()
-    for mechanism in (RenyiPufferfishLaplace, RenyiPufferfishGaussian):
-        noise = mechanism(alpha=4, epsilon=1)
-        ours, peer = in_turns(
-            lambda noise=noise: noise.fit(values, secret=secret),
-            lambda: np.sort(values[:, 0]),
-        )
-        name = f"fit, transport, {mechanism.__name__}, 2 × 10^6 rows"
-        yield name, ours, "np.sort of the pooled column", peer, ours / peer, "≤ 5"
-
-
-def transform_against_numpy():
-    values, secret = two_groups()
-    rng = np.random.default_rng(1)
-    for mechanism, unsafe, goal in (
-        (RenyiPufferfishLaplace, rng.laplace, "≥ 0.4"),
-        (RenyiPufferfishGaussian, rng.normal, "≥ 0.1"),
-    ):
-        noise = mechanism(alpha=4, epsilon=1).fit(values, secret=secret)
-        ours, peer = in_turns(
-            lambda noise=noise: noise.transform(values),
-            lambda unsafe=unsafe: values + unsafe(size=values.shape),
-        )
-        name = f"transform, {mechanism.__name__}, 2 × 10^6 rows"
-        yield name, ours, f"x + rng.{unsafe.__name__} (unsafe)", peer, peer / ours, goal
-        peak = peak_bytes(lambda noise=noise: noise.transform(values)) + values.nbytes
-        name = f"peak bytes of transform, input included, {mechanism.__name__}"
-        yield (
-            name,
-            peak,
-            "bytes of the input",
-            values.nbytes,
-            peak / values.nbytes,
-            "≤ 3",
-        )
-
 
 def calibration_of_few_values():
+    """Yield the time of a calibration of 100 distinct values, by law and rule."""
     rng = np.random.default_rng(2)
     groups = [
         Conditional.from_rows(rng.integers(0, 100, (20_000, 1)) + shift)
@@ -87,7 +53,8 @@ def calibration_of_few_values():
 
 
 def import_time():
-    # In one process, one after the other: skpuffer's share of an import of all three.
+    """Yield the time of the import: skpuffer's share beside what it stands on."""
+    # In one process, one after the other.
     code = (
         "import time; start = time.perf_counter(); import sklearn.base, pandas; "
         "middle = time.perf_counter(); import skpuffer; "
@@ -101,33 +68,50 @@ def import_time():
         runs.append([float(part) for part in done.stdout.split()])
     peer, share = np.median(runs, axis=0).tolist()
     ours = peer + share
-    yield (
-        "import skpuffer",
-        ours,
-        "import sklearn.base, pandas",
-        peer,
-        ours / peer,
-        "≤ 1.2",
-    )
+    name, peer_name = "import skpuffer", "import sklearn.base, pandas"
+    yield name, ours, peer_name, peer, ours / peer, "≤ 1.2"
 
 
-def main():
-    print(f"{'measured':64} {'':>9} {'peer':32} {'':>9} {'ratio':>7}  goal")
+SECTIONS = {
+    section.__name__: section
     for section in (
-        fit_against_sort,
-        transform_against_numpy,
+        fits,
+        transforms,
+        exact_peers,
+        couplings,
+        memory,
+        cost_by_rows,
         calibration_of_few_values,
         exact_calibration,
+        joint_couplings,
+        searches,
+        dask_rows,
         divergence_of_a_grid,
         streamed_moments,
         full_audit,
         import_time,
-    ):
-        for name, ours, peer_name, peer, ratio, goal in section():
-            print(
-                f"{name:64} {ours:9.4g} {peer_name:32} {peer:9.4g} {ratio:7.3g}  {goal}",
-                flush=True,
-            )
+    )
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
+    parser.add_argument("--plot", help="where to draw cost against rows")
+    given = parser.parse_args()
+    unknown = [name for name in given.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
+    print(f"{'measured':72} {'':>9} {'peer':34} {'':>9} {'ratio':>7}  goal")
+    for name in given.sections or SECTIONS:
+        options = {"plot": given.plot} if name == "cost_by_rows" else {}
+        try:
+            for row in SECTIONS[name](**options):
+                print(
+                    "{:72} {:9.4g} {:34} {:9.4g} {:7.3g}  {}".format(*row), flush=True
+                )
+        except (ImportError, FileNotFoundError) as error:
+            print(f"{name}: left out, {error}")
 
 
 if __name__ == "__main__":

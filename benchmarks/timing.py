@@ -6,15 +6,21 @@ import tracemalloc
 REPEATS = 7
 
 
-def in_turns(first, second, repeats=REPEATS):
-    """Return the best time of each of two functions."""
-    best = [float("inf"), float("inf")]
+def best_of(runs, repeats=REPEATS):
+    """Return the best time of each of several functions."""
+    runs = list(runs)
+    best = [float("inf")] * len(runs)
     for _ in range(repeats):
-        for side, run in enumerate((first, second)):
+        for place, run in enumerate(runs):
             start = time.perf_counter()
             run()
-            best[side] = min(best[side], time.perf_counter() - start)
+            best[place] = min(best[place], time.perf_counter() - start)
     return best
+
+
+def in_turns(first, second, repeats=REPEATS):
+    """Return the best time of each of two functions."""
+    return best_of((first, second), repeats)
 
 
 def peak_bytes(run):

@@ -10,16 +10,19 @@ from skpuffer.accounting import Guarantee
 from skpuffer.categorical import RenyiPufferfishCategorical
 from skpuffer.comparison import compare_mechanisms
 from skpuffer.counts import ConditionalCounts
+from skpuffer.effort import coupling_effort
 from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.held_out import held_out_divergence
 from skpuffer.joint_release import JointRelease
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.profile import PrivacyProfile
+from skpuffer.reuse import FitReuse, reuse_fits
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConditionalCounts",
+    "FitReuse",
     "Guarantee",
     "JointRelease",
     "PrivacyProfile",
@@ -30,6 +33,8 @@ __all__ = [
     "RenyiPufferfishLaplace",
     "__version__",
     "compare_mechanisms",
+    "coupling_effort",
     "exceptions",
     "held_out_divergence",
+    "reuse_fits",
 ]

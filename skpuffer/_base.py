@@ -23,6 +23,7 @@ from skpuffer._validation import (
     written_like,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.reuse import recalled, remembered
 
 
 class AdditiveRelease(Release):
@@ -80,7 +81,7 @@ class AdditiveRelease(Release):
         return LAWS[self._law]()
 
     def _check(self) -> Settings:
-        return check_parameters(self._law_instance(), self.get_params(deep=False))
+        return check_parameters(self._law_instance(), self._parameters())
 
     def _prepare(
         self,
@@ -92,7 +93,11 @@ class AdditiveRelease(Release):
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = self._check()
-        sample = read_sample(self, X, y, secret, prior, weight, counted=counted)
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given, counted)
+        if sample is None:
+            sample = read_sample(self, *given, counted=counted)
+            sample = remembered(self, sample, *given, counted)
         return settings, sample
 
     def transform(self, X: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from skpuffer._parameters import Settings
@@ -16,12 +17,25 @@ from skpuffer.core.calibration import (
     ShiftRule,
     best_order,
 )
-from skpuffer.core.channels import RowPair
+from skpuffer.core.channels import RowPair, RowRange
 from skpuffer.core.conversions import renyi_budget
 from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.plans import Effort
 
 # A joint order is chosen again on refined couplings until that gains less than this.
 _GAIN, _ROUNDS = 1e-5, 4
+# What a pair may spend in each of these rounds, of what it may in the calibration.
+_SHARE = 1 / _ROUNDS
+
+
+def search_effort(effort: Effort, settings: Settings) -> Effort:
+    """Return what the calibration may spend so that a fit keeps to its time.
+
+    The choice of an order takes as long again.
+    """
+    if effort.seconds is None or not settings.chooses_order:
+        return effort
+    return replace(effort, seconds=effort.seconds / 2)
 
 
 def best_budget(
@@ -102,6 +116,10 @@ def _refined(
 ) -> Budget:
     """Return the best order for couplings that are the best for their order."""
     chosen, smallest = budget, math.inf
+    pairs = [
+        pair if isinstance(pair, BoundedPair | RowRange) else pair.within(_SHARE)
+        for pair in pairs
+    ]
     for _ in range(_ROUNDS):
         answers = [rule.calibrate(pair, law, budget) for pair in pairs]
         unit = max(answer.unit for answer in answers)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +32,7 @@ from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.counts import ConditionalCounts, counted_rows
+from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 
 # What transform gives itself to find out what kind of frame `set_output` asks for:
@@ -166,15 +170,23 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _calibrate(self, settings: Settings, sample: Sample) -> None:
         """Find the scales, and set what a fitted estimator has."""
-        fitted = fit_scales(
-            sample,
-            settings,
-            scope=self.scope,
-            prior_model=self.prior_model,
-            column_weights=self.column_weights,
-        )
+        with effort_of_a_fit(self.verbose) as effort:
+            fitted = fit_scales(
+                sample,
+                settings,
+                scope=self.scope,
+                prior_model=self.prior_model,
+                column_weights=self.column_weights,
+                effort=effort,
+            )
         numeric = sample.is_number
-        refuse_off_grid(sample.values, np.where(numeric, fitted.scale, 0), sample.names)
+        needed = np.where(numeric, fitted.scale, 0)
+        try:
+            refuse_off_grid(sample.limits, needed, sample.names)
+        except ValueError:
+            # Says how many there are.
+            refuse_off_grid(sample.values, needed, sample.names)
+            raise
         guarantee = make_guarantee(
             sample,
             settings,
@@ -199,7 +211,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             guarantee=guarantee,
         )
         self._dropped = sample.dropped
-        self._ranges = sample.ranges
+        self._ranges = sample.ranges.copy()
         self._unchanged = fitted.unchanged
         self._keep(sample)
         # A holder, so that transform can count without changing an attribute.
@@ -212,6 +224,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             min_group_size=self.min_group_size,
             prior_model=self.prior_model,
         )
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return every parameter: `get_params`, without reading the signature again."""
+        return {name: getattr(self, name) for name in _names_of(type(self))}
 
     @property
     def _fitted_law(self) -> NoiseLaw:
@@ -274,14 +290,22 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             for column in range(values.shape[1])
             for start in range(0, len(values), _CHUNK)
         ]
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(noises[column])(
+
+        def run(task: tuple[int, int]) -> None:
+            column, start = task
+            noises[column](
                 values[start : start + _CHUNK, column],
                 released[start : start + _CHUNK, column],
                 bits(column, start // _CHUNK, values[start : start + _CHUNK, column]),
             )
-            for column, start in tasks
-        )
+
+        n_threads = min(effective_n_jobs(self.n_jobs), len(tasks))
+        if n_threads == 1:
+            for task in tasks:
+                run(task)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(run, tasks))
         return released
 
     def _released_nothing(self) -> np.ndarray:
@@ -358,6 +382,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         tags.non_deterministic = True
         tags.target_tags.required = bool(self.secret_from_y)
         return tags
+
+
+@cache
+def _names_of(kind: type[Release]) -> tuple[str, ...]:
+    return tuple(list(signature(kind.__init__).parameters)[1:])
 
 
 def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:

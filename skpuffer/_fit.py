@@ -6,18 +6,21 @@ import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from skpuffer._budget import best_budget
+from skpuffer._budget import best_budget, search_effort
 from skpuffer._parameters import Settings
 from skpuffer._prior_limits import refuse_sample
 from skpuffer._prior_models import (
     bounded_pair,
+    bounds_means,
     category_shares,
     declared_widths,
     empirical_pairs,
-    pairs_of,
+    gaussian_pairs,
     population_pairs,
     population_row_pairs,
 )
@@ -29,6 +32,7 @@ from skpuffer.core.calibration import (
     calibrate,
 )
 from skpuffer.core.channels import ROW_RULES, Channel, mean_distance
+from skpuffer.core.plans import USUAL_EFFORT, Effort
 from skpuffer.core.prior import Prior, pooled_spread
 from skpuffer.exceptions import (
     CalibrationError,
@@ -90,6 +94,7 @@ def fit_scales(
     scope: str,
     prior_model: str,
     column_weights: str,
+    effort: Effort = USUAL_EFFORT,
 ) -> Fitted:
     """Calibrate the release of a sample.
 
@@ -101,6 +106,8 @@ def fit_scales(
     prior_model : {"empirical", "population", "gaussian", "bounded"}
     column_weights : {"std", "range"}
         Used where the sample carries no weights of its own.
+    effort : Effort
+        What the search for couplings of very many rows may cost.
 
     Returns
     -------
@@ -133,28 +140,40 @@ def fit_scales(
     constant = np.zeros(k, dtype=bool)
     tasks = []
     for block in blocks:
-        priors = sample.priors(block)
+        priors = sample.once(("priors", *block), partial(sample.priors, block))
         names = ", ".join(sample.names[j] for j in block)
         with _naming(names):
-            std, span = pooled_spread(
-                [c for prior in priors for c in prior.conditionals]
+            std, span = sample.once(
+                ("spread", *block),
+                partial(pooled_spread, [c for p in priors for c in p.conditionals]),
             )
         spread[block], constant[block] = std, span == 0
-        if prior_model == "gaussian":
-            pairs, labels = pairs_of(priors)
-        elif prior_model == "bounded":
-            pairs, labels = bounded_pair(sample, block)
+        if prior_model in ("gaussian", "bounded"):
+            # The declared ranges and weights are those of the sample.
+            make: Any = gaussian_pairs if prior_model == "gaussian" else bounded_pair
+            given = (priors,) if prior_model == "gaussian" else (sample, block)
+            needs: tuple[Any, ...] = ()
         elif prior_model == "population":
             error = (1 - settings.confidence) / len(blocks)
             one = sample.sets[block[0]]
             if one is None:
+                for_means = bounds_means(settings)
                 limits = sample.ranges[block[0]]
-                pairs, labels = population_pairs(priors, limits, settings, error)
+                make, needs = population_pairs, (for_means, error)
+                given = (priors, limits, for_means, error)
             else:
-                pairs, labels = population_row_pairs(priors, one.distances, error)
+                make, needs = population_row_pairs, (error,)
+                given = (priors, one.distances, error)
         else:
             weights = _weights(sample, block, std, span, column_weights)
-            pairs, labels = empirical_pairs(priors, weights, sample.distances(block))
+            spending = search_effort(effort, settings)
+            make, needs = empirical_pairs, (weights.tobytes(), spending)
+            given = (priors, weights, sample.distances(block), spending)
+        made = partial(make, *given)
+        if effort.report is None:
+            made = partial(sample.once, ("pairs", prior_model, *block, *needs), made)
+        # A search that shows its bar is this fit's own.
+        pairs, labels = made()
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:
@@ -214,7 +233,7 @@ def _category_moves(
     total variation distance of two inputs.
     """
     distances = sample.sets[column].distances
-    shares = category_shares(sample, column)
+    shares = sample.once(("shares", column), partial(category_shares, sample, column))
     channel = Channel.of(distances, theta)
     moved = (channel.probabilities * distances).sum(axis=1)
     return shares @ moved, shares @ distances @ shares, channel.dependence
@@ -228,25 +247,22 @@ def _profile(
     prior_model: str,
 ) -> PrivacyProfile:
     """Bound the divergence of the release at all orders, for all blocks."""
-
-    def divergence(alpha: float) -> float:
-        return max(answer.divergence(alpha) for answer in answers)
-
     limit = math.inf
     # Where nothing needs noise its law plays no part.
     finite = math.isinf(settings.law.max_order) or not any(
         a.scale.any() for a in answers
     )
     if finite and prior_model != "gaussian":
-        limit = divergence(math.inf)
+        limit = max(answer.divergence(math.inf) for answer in answers)
     # Quadratures take longer than sums over shifts.
     slow = settings.rule.one_column or isinstance(
         settings.rule, tuple(ROW_RULES.values())
     )
-    work = n_pairs * (_EXACT_WORK if slow else 1)
+    orders = profile_orders(n_pairs * (_EXACT_WORK if slow else 1))
+    bounds = np.max([answer.at(orders) for answer in answers], axis=0).tolist()
     return PrivacyProfile.of(
-        divergence,
-        profile_orders(work),
+        dict(zip(orders, bounds, strict=True)).__getitem__,
+        orders,
         promised=(budget.alpha, budget.epsilon),
         limit=limit,
     )

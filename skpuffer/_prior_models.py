@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from skpuffer.core.bands import population_bound
 from skpuffer.core.calibration import BoundedPair, Pair
 from skpuffer.core.channels import RowPair, RowRange, WorstRow, population_rows
 from skpuffer.core.coupling import ShiftBound
+from skpuffer.core.gaussian_model import GaussianPair
+from skpuffer.core.plans import Effort
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
 
@@ -48,18 +51,33 @@ def empirical_pairs(
     priors: list[Prior],
     weights: np.ndarray,
     distances: tuple[np.ndarray | None, ...],
+    effort: Effort,
 ) -> tuple[list[Pair] | list[RowPair], list[str]]:
-    """Return the pairs of the fitted rows themselves."""
+    """Return the pairs of the fitted rows themselves, which share the time."""
     pairs, labels = pairs_of(priors)
+    if effort.seconds is not None:
+        effort = replace(effort, seconds=effort.seconds / len(pairs))
     if any(one is not None for one in distances):
-        return [RowPair(*pair, weights, distances) for pair in pairs], labels
-    return [Pair(*pair, weights) for pair in pairs], labels
+        return [RowPair(*pair, weights, distances, effort) for pair in pairs], labels
+    return [Pair(*pair, weights, effort) for pair in pairs], labels
+
+
+def gaussian_pairs(priors: list[Prior]) -> tuple[list[GaussianPair], list[str]]:
+    """Return the pairs of a model that knows nothing but their moments."""
+    pairs, labels = pairs_of(priors)
+    return [GaussianPair(*pair) for pair in pairs], labels
+
+
+def bounds_means(settings: Settings) -> bool:
+    """Whether bounds on means serve the rule: if it takes that of a convex function."""
+    convex = settings.law.convex and settings.rule.name != "w_inf"
+    return convex and math.isfinite(settings.budget.alpha)
 
 
 def population_pairs(
     priors: list[Prior],
     limits: np.ndarray,
-    settings: Settings,
+    for_means: bool,
     error: float,
 ) -> tuple[list[BoundedPair], list[str]]:
     """Return bounds that hold for all pairs of the population together.
@@ -70,21 +88,19 @@ def population_pairs(
         Of one column.
     limits : ndarray of shape (2,)
         The declared range.
-    settings : Settings
+    for_means : bool
+        Whether to bound means as well, where there are enough rows.
     error : float
         Probability with which any of the bounds may fail.
     """
     pairs, labels = pairs_of(priors)
     groups = len({id(conditional) for pair in pairs for conditional in pair})
-    # Bounds on means serve rules that take the mean of a convex function.
-    convex = settings.law.convex and settings.rule.name != "w_inf"
-    convex = convex and math.isfinite(settings.budget.alpha)
     large = [
-        convex and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS
+        for_means and min(first.n_rows, second.n_rows) >= _ROWS_FOR_MEANS
         for first, second in pairs
     ]
-    for_means = error * _SHARE_OF_MEANS if any(large) else 0.0
-    beta = (error - for_means) / groups
+    of_means = error * _SHARE_OF_MEANS if any(large) else 0.0
+    beta = (error - of_means) / groups
     bounds = [
         population_bound(
             first,
@@ -93,7 +109,7 @@ def population_pairs(
             high=float(limits[1]),
             beta_first=beta,
             beta_second=beta,
-            beta_pair=for_means / sum(large) if enough else 0.0,
+            beta_pair=of_means / sum(large) if enough else 0.0,
         )
         for (first, second), enough in zip(pairs, large, strict=True)
     ]

@@ -28,6 +28,7 @@ from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
 from skpuffer.core.laws import LAWS
 from skpuffer.core.sampling import BitSource
 from skpuffer.exceptions import ParameterError
+from skpuffer.reuse import recalled, remembered
 
 
 class RowRelease(Release):
@@ -51,9 +52,7 @@ class RowRelease(Release):
             *("scope", "calibration", "confidence"),
             *("bounds", "out_of_bounds", "clip_output"),
         )
-        return {name: getattr(self, name) for name in shared} | self.get_params(
-            deep=False
-        )
+        return {name: getattr(self, name) for name in shared} | self._parameters()
 
     def _check(self) -> Settings:
         name = type(self).__name__
@@ -78,9 +77,11 @@ class RowRelease(Release):
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = self._check()
-        sample = read_sample(
-            self, X, y, secret, prior, weight, mixed=True, counted=counted
-        )
+        given = (X, y, secret, prior, weight)
+        sample = recalled(self, *given, counted)
+        if sample is None:
+            sample = read_sample(self, *given, mixed=True, counted=counted)
+            sample = remembered(self, sample, *given, counted)
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)

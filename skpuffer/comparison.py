@@ -97,9 +97,9 @@ def compare_mechanisms(
     fit_arguments = {}
     if "sample_weight" in parameters:
         fit_arguments["sample_weight"] = parameters.pop("sample_weight")
-    if not _names_columns(secret, X):
+    if not names_columns(secret, X):
         fit_arguments["secret"], secret = secret, None
-    if not _names_columns(parameters.get("prior"), X):
+    if not names_columns(parameters.get("prior"), X):
         fit_arguments["prior"] = parameters.pop("prior")
     lines = []
     for law in laws:
@@ -149,7 +149,7 @@ def _rules_for(prior_model: Any, law: str, rules: Sequence[str]) -> list[str]:
     return [r for r in rules if (prior_model, r) != ("population", "exact")]
 
 
-def _names_columns(spec: Any, X: Any) -> bool:
+def names_columns(spec: Any, X: Any) -> bool:
     """Whether a secret or prior is given by name or position, not by its values.
 
     A list as long as X has rows holds values; a shorter one names columns.

@@ -35,7 +35,8 @@ class RenyiPufferfishExponential(AdditiveRelease):
     needs), and ``calibration="exact"`` is refused. Costs are
     concave near zero there, so that the best of several couplings counts: the monotone
     one, one that leaves common mass in place, and one made for the rule itself, where
-    no group has more than 1,000 distinct values (of several columns 2,000 rows).
+    no group has more than 1,000 distinct values. Of several columns released jointly one
+    is always made for it (see `coupling_effort`).
 
     %(shared)s
 

@@ -76,8 +76,7 @@ class JointRelease(RowRelease):
     Notes
     -----
     Up to 2,000 distinct rows a side the couplings are optimal for the scales found;
-    beyond, a search improves parts of them, which takes up to a minute and costs
-    noise, never privacy.
+    beyond, they are searched, which costs noise, never privacy: see `coupling_effort`.
 
     Examples
     --------

@@ -85,7 +85,7 @@ default="transport"
     n_jobs : int, optional
         Threads in `transform`.
     verbose : int, default=0
-        Print the report after fit.
+        Print the report after fit, and show a bar while couplings are searched.
 
     Attributes
     ----------

@@ -94,9 +94,10 @@ class PrivacyProfile:
         limit : float
             Bound at α = ∞.
         """
-        known = {alpha: _up(divergence(alpha)) for alpha in orders}
+        bounds = _up(np.array([divergence(alpha) for alpha in orders]))
+        known = dict(zip(orders, bounds.tolist(), strict=True))
         alpha, epsilon = promised
-        limit = _up(limit)
+        limit = float(_up(np.array(limit)))
         if math.isinf(alpha):
             limit = min(limit, epsilon)
         else:
@@ -201,12 +202,11 @@ class PrivacyProfile:
         return [(alpha, self._at(alpha)) for alpha in sorted(orders)]
 
 
-def _up(value: float) -> float:
+def _up(values: FloatArray) -> FloatArray:
     """Round up to few binary digits."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    mantissa, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(math.ldexp(mantissa, _BITS)), exponent - _BITS)
+    mantissa, exponent = np.frexp(values)
+    up: FloatArray = np.ldexp(np.ceil(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    return up
 
 
 def _chord(
@@ -228,26 +228,27 @@ def _lowered(orders: list[float], bounds: list[float], limit: float) -> list[flo
     The largest of several proven bounds need not be convex in α by itself.
     """
     hull: list[tuple[float, float]] = [(1.0, 0.0)]
+    rises: list[float] = []
     for alpha, bound in zip(orders, bounds, strict=True):
         moment = (alpha - 1) * bound
         if math.isinf(moment):
             continue
-        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(
-            hull[-1], (alpha, moment)
-        ):
+        rise = _slope(hull[-1], (alpha, moment))
+        while rises and rises[-1] >= rise:
             hull.pop()
+            rises.pop()
+            rise = _slope(hull[-1], (alpha, moment))
         hull.append((alpha, moment))
+        rises.append(rise)
     while len(hull) > 2 and _slope(hull[-2], hull[-1]) > limit:
         hull.pop()
     last, moment = hull[-1]
     places, moments = np.array(hull).T
+    joined = np.interp(orders, places, moments).tolist()
     lowered = []
-    for alpha, bound in zip(orders, bounds, strict=True):
-        if alpha > last:
-            value = (moment + (alpha - last) * limit) / (alpha - 1)
-        else:
-            value = float(np.interp(alpha, places, moments)) / (alpha - 1)
-        lowered.append(min(bound, value * (1 + 2.0**-50)))
+    for alpha, bound, below in zip(orders, bounds, joined, strict=True):
+        chord = below if alpha <= last else moment + (alpha - last) * limit
+        lowered.append(min(bound, chord / (alpha - 1) * (1 + 2.0**-50)))
     return lowered
 
 

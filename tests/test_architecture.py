@@ -20,9 +20,11 @@ NAMES = [path.relative_to(ROOT.parent).with_suffix("").as_posix() for path in FI
 # room needs a line here.
 LAYERS = [
     {"core.bits", "core.grid", "core.plans", "core.conversions", "_text"},
-    {"core.sampling", "core.sampling_blocks", "core.prior"},
+    {"core.sampling_weights"},
+    {"core.sampling_blocks"},
+    {"core.sampling", "core.prior"},
     {"core.shifts"},
-    {"core.laws", "core.coupling", "core.crossing"},
+    {"core.laws", "core.coupling", "core.crossing", "core.monotone"},
     {"core.second_moments", "core.features", "core.low_rank", "core.betting"},
     {"core.mixtures", "core.gram", "core.paired_betting"},
     {"core.concentration", "core.event_divergence"},
@@ -31,13 +33,13 @@ LAYERS = [
     {"core.bands", "core.gaussian_model", "core.channels"},
     {"exceptions", "accounting", "profile"},
     {"_prior_limits", "_checks"},
-    {"_parameters", "_report", "_lazy"},
+    {"_parameters", "_report", "_lazy", "effort"},
     {"_validation"},
     {"_tally"},
     {"_lazy_counts"},
     {"metrics", "counts"},
     {"audit"},
-    {"_prior_models", "_budget"},
+    {"_prior_models", "_budget", "reuse"},
     {"_fit"},
     {"_statements", "_lazy_release"},
     {"_estimator"},
@@ -45,6 +47,7 @@ LAYERS = [
     {"mechanisms", "categorical", "joint_release"},
     {"exponential"},
     {"comparison", "held_out"},
+    {"displays"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -62,12 +65,22 @@ ALLOWED = {
         "held_out",
         "metrics",
         "audit",
+        "displays",
     },
     "joblib": {"_estimator"},
+    "tqdm": {"effort"},
     "narwhals": {"_validation"},
     "dask": {"_lazy"},
     "polars": {"_lazy"},
-    "pandas": {"_validation", "_report", "comparison", "held_out", "audit"},
+    "pandas": {
+        "_validation",
+        "_report",
+        "comparison",
+        "held_out",
+        "audit",
+        "displays",
+    },
+    "matplotlib": {"displays"},
 }
 
 
@@ -155,7 +168,7 @@ def test_other_packages_stay_in_their_rooms(file):
         assert top in ALLOWED, f"{path} imports {name}"
         rooms = ALLOWED[top]
         assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top in ("ot", "dask", "polars"):
+        if top in ("ot", "tqdm", "matplotlib", "dask", "polars"):
             assert deferred, f"{path} imports {top} when it is imported"
 
 

@@ -105,10 +105,10 @@ def test_the_other_rules_of_one_column():
 
 def test_couplings_are_made_once(monkeypatch):
     made = []
-    honest = calibration._protocol.couple
+    honest = calibration._protocol.start_plan
     monkeypatch.setattr(
         calibration._protocol,
-        "couple",
+        "start_plan",
         lambda *arguments: made.append(1) or honest(*arguments),
     )
     RenyiPufferfishLaplace("auto", 2.0, delta=1e-3, secret="sex").fit(people())

@@ -6,12 +6,17 @@ parameter, what was found and what helps, and comes before anything is computed.
 """
 
 from skpuffer._validation._again import read_again
-from skpuffer._validation._categories import CategorySet, unknown_code
+from skpuffer._validation._categories import (
+    CategorySet,
+    unknown_code,
+    warn_of_categories,
+)
 from skpuffer._validation._chunks import read_chunk, read_counts
+from skpuffer._validation._contents import Contents
 from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_frame
 from skpuffer._validation._distinct import Part, added, sorted_rows
 from skpuffer._validation._frames import Dropped, take_columns
-from skpuffer._validation._groups import MAX_VALUES, Groups
+from skpuffer._validation._groups import MAX_VALUES, Groups, refuse_misaligned
 from skpuffer._validation._rows import (
     read_layout,
     read_mixed_rows,
@@ -26,6 +31,7 @@ from skpuffer._validation._written import written_like
 __all__ = [
     "MAX_VALUES",
     "CategorySet",
+    "Contents",
     "CountedRows",
     "Dropped",
     "Groups",
@@ -43,6 +49,7 @@ __all__ = [
     "read_sample",
     "read_table",
     "read_tables",
+    "refuse_misaligned",
     "rows_to_fit",
     "sorted_rows",
     "table_names",
@@ -50,6 +57,7 @@ __all__ = [
     "to_frame",
     "to_multiples",
     "unknown_code",
+    "warn_of_categories",
     "within_bounds",
     "written_like",
 ]

@@ -19,8 +19,8 @@ from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
 # Tables of divergences grow with the cube of this.
 MAX_CATEGORIES = 256
 METRICS = {"discrete": discrete, "ordinal": ordinal}
-# From here over this file, _mixed, _sample, _prepare and fit to its caller.
-_STACK = 6
+# From here over this file twice, _mixed, _sample, _prepare and fit to its caller.
+_STACK = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def declare_sets(
         labels = given
         if labels is None:
             labels = column.labels if column.declared is None else column.declared
-            taken.append(f"{column.name!r} ({len(labels)})")
+            taken.append((column.name, len(labels)))
             _refuse_unordered(column, metric)
         if len(labels) > MAX_CATEGORIES:
             raise ParameterError(
@@ -113,16 +113,24 @@ def declare_sets(
             )
         one = _with_distances(column.name, tuple(labels), metric)
         sets.append(replace(one, from_data=given is None))
-    if taken:
-        warnings.warn(
-            f"the categories of {listed(taken)} were taken from the "
-            f"{n_rows} rows: which ones occur can be seen in the release "
-            "and is covered by no guarantee; declare them (categories={column: [...]}) "
-            "from public knowledge, and leave columns out that name people",
-            CategoriesFromDataWarning,
-            stacklevel=_STACK,
-        )
+    warn_of_categories(taken, n_rows, _STACK)
     return sets
+
+
+def warn_of_categories(
+    taken: Sequence[tuple[str, int]], n_rows: int, stacklevel: int
+) -> None:
+    """Warn of columns, with numbers of labels, whose categories came from the data."""
+    if taken:
+        shown = [f"{name!r} ({size})" for name, size in taken]
+        warnings.warn(
+            f"the categories of {listed(shown)} were taken from the {n_rows} rows: which "
+            "ones occur can be seen in the release and is covered by no guarantee; "
+            "declare them (categories={column: [...]}) from public knowledge, and leave "
+            "columns out that name people",
+            CategoriesFromDataWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _refuse_unordered(column: CodedColumn, metric: Any) -> None:

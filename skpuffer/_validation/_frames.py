@@ -92,6 +92,8 @@ def default_names(dropped: Dropped, count: int) -> list[str]:
 
 def is_frame(X: Any) -> bool:
     """Whether X is an eager data frame that narwhals knows."""
+    if isinstance(X, (np.ndarray, pd.DataFrame)):
+        return isinstance(X, pd.DataFrame)  # narwhals takes its time to say so
     return isinstance(
         nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame
     )

@@ -153,7 +153,10 @@ def group_rows(
                 f"{parameter} {name!r} must hold one label a row, such as a text or a "
                 f"number: {error}"
             ) from None
-        missing = int((codes < 0).sum() if counts is None else counts[codes < 0].sum())
+        missing = 0
+        if codes.min(initial=0) < 0:
+            left = codes < 0
+            missing = int(left.sum() if counts is None else counts[left].sum())
         if missing:
             written = f" (as the text {', '.join(map(repr, spelt))})" if spelt else ""
             every = n_rows if counts is None else counts.sum()

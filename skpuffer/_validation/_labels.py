@@ -18,6 +18,8 @@ from skpuffer._validation._frames import as_column
 # A missing value that was once turned into text. "None" may be a category of its own,
 # so it counts only in numpy's text arrays, which cannot hold the value itself.
 _SPELT_OUT = ("nan", "NaN", "<NA>", "NaT")
+# Integers no further from each other are told apart without a table of them.
+_NEAR = 1000
 
 # Codes, −1 where missing; and the labels of some codes.
 _Coded = tuple[np.ndarray, Callable[[list[int]], Sequence[Any]]]
@@ -44,6 +46,9 @@ def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     TypeError
         A label cannot be hashed.
     """
+    near = _near_integers(column)
+    if near is not None:
+        return *near, []
     texts = _SPELT_OUT
     series = as_column(column)
     if series is None:
@@ -69,6 +74,33 @@ def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
         codes = rank[codes]
     in_order = [labels[code] for code in present]
     return codes, in_order, [_text(labels[code]) for code in spelt]
+
+
+def _near_integers(column: Any) -> tuple[np.ndarray, list[Hashable]] | None:
+    """Return codes and labels of integers near each other, which need no table."""
+    array = column
+    if isinstance(column, pd.Series):
+        if not isinstance(column.dtype, np.dtype):
+            return None
+        array = column.to_numpy()
+    # An unsigned number may be beyond the codes' range.
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "i" or not array.size:
+        return None
+    low, high = int(array.min()), int(array.max())
+    if high - low >= _NEAR:
+        return None
+    codes = array.astype(np.intp, copy=False)
+    if low:
+        codes = codes - low
+    labels: list[Hashable] = list(range(low, high + 1))
+    if high - low < 2:
+        return codes, labels
+    present = np.flatnonzero(np.bincount(codes, minlength=high - low + 1))
+    if len(present) < len(labels):
+        rank = np.zeros(len(labels), dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = rank.take(codes)
+    return codes, [labels[place] for place in present.tolist()]
 
 
 def _by_kind(series: nw.Series[Any]) -> _Coded:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpuffer.core.plans import (
+    USUAL_EFFORT,
+    Effort,
     Plan,
     TransportPlanError,
     in_place_plan,
@@ -22,7 +24,15 @@ from skpuffer.core.plans import (
 from skpuffer.core.prior import Conditional, FloatArray, IntArray, common_masses
 from skpuffer.core.shifts import ShiftBound, distance_up
 
-__all__ = ["Coupling", "ShiftBound", "couple", "couple_in_place", "distance_up"]
+__all__ = [
+    "Coupling",
+    "ShiftBound",
+    "couple",
+    "couple_in_place",
+    "distance_up",
+    "plan_in_place",
+    "start_plan",
+]
 
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
@@ -108,13 +118,26 @@ def couple(first: Conditional, second: Conditional, weights: FloatArray) -> Coup
     -------
     Coupling
     """
+    return Coupling.from_plan(first, second, start_plan(first, second, weights))
+
+
+def start_plan(
+    first: Conditional,
+    second: Conditional,
+    weights: FloatArray,
+    effort: Effort = USUAL_EFFORT,
+) -> Plan:
+    """Return the plan of `couple`, as integers.
+
+    `effort` is what a search among very many points of several columns may cost.
+    """
     first_mass, second_mass, _ = common_masses(first, second)
     if first.same_distribution(second):
         index = np.arange(len(first.mass), dtype=np.intp)
-        plan = Plan(index, index, first_mass)
-    else:
-        plan = _plan(first.support, second.support, first_mass, second_mass, weights)
-    return Coupling.from_plan(first, second, plan)
+        return Plan(index, index, first_mass)
+    return _plan(
+        first.support, second.support, first_mass, second_mass, weights, effort
+    )
 
 
 def couple_in_place(
@@ -142,13 +165,23 @@ def couple_in_place(
     >>> couple_in_place(one, two, np.ones(1)).shift_bound().shifts.ravel()
     array([0., 0., 3.])
     """
+    return Coupling.from_plan(first, second, plan_in_place(first, second, weights))
+
+
+def plan_in_place(
+    first: Conditional,
+    second: Conditional,
+    weights: FloatArray,
+    effort: Effort = USUAL_EFFORT,
+) -> Plan:
+    """Return the plan of `couple_in_place`, as integers; `effort` as in `start_plan`."""
     first_mass, second_mass, _ = common_masses(first, second)
 
     def rest(goes: IntArray, comes: IntArray, left: IntArray, right: IntArray) -> Plan:
-        return _plan(first.support[goes], second.support[comes], left, right, weights)
+        rows, others = first.support[goes], second.support[comes]
+        return _plan(rows, others, left, right, weights, effort)
 
-    plan = in_place_plan(first.support, second.support, first_mass, second_mass, rest)
-    return Coupling.from_plan(first, second, plan)
+    return in_place_plan(first.support, second.support, first_mass, second_mass, rest)
 
 
 def _plan(
@@ -157,11 +190,15 @@ def _plan(
     first_mass: IntArray,
     second_mass: IntArray,
     weights: FloatArray,
+    effort: Effort,
 ) -> Plan:
     """Couple points in order; of several columns by their squared distance."""
-    if first.shape[1] == 1:
+    moving = np.isfinite(weights)
+    if int(np.count_nonzero(moving)) <= 1:
+        # Rows are in lexicographic order, which constant columns do not change.
         return monotone_plan(first_mass, second_mass)
-    return quadratic_plan(first / weights, second / weights, first_mass, second_mass)
+    first, second = (rows[:, moving] / weights[moving] for rows in (first, second))
+    return quadratic_plan(first, second, first_mass, second_mass, effort=effort)
 
 
 def _sums(index: NDArray[np.intp], mass: IntArray, length: int) -> IntArray:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -61,9 +63,20 @@ def gaussian_divergence(
     return (gap + shape / (alpha - 1)) / 2
 
 
-def gaussian_scale(
-    pairs: Sequence[tuple[Conditional, Conditional]], budget: Budget
-) -> Calibration:
+@dataclass(frozen=True, eq=False)
+class GaussianPair:
+    """Two conditionals of one column, of which only two moments count."""
+
+    first: Conditional
+    second: Conditional
+
+    @cached_property
+    def moments(self) -> tuple[float, float, float]:
+        """The gap of the means and the two variances."""
+        return _moments(self.first, self.second)
+
+
+def gaussian_scale(pairs: Sequence[GaussianPair], budget: Budget) -> Calibration:
     """Find the smallest σ that keeps the promise if a column is Gaussian.
 
     Each conditional is replaced by the Gaussian with its mean and its variance (the
@@ -75,8 +88,7 @@ def gaussian_scale(
 
     Parameters
     ----------
-    pairs : sequence of (Conditional, Conditional)
-        One column.
+    pairs : sequence of GaussianPair
     budget : Budget
         Finite order.
 
@@ -98,10 +110,10 @@ def gaussian_scale(
     >>> first, second = (
     ...     Conditional.from_rows([[m - 1.0], [m + 1.0]]) for m in (0.0, 3.0)
     ... )
-    >>> gaussian_scale([(first, second)], Budget(2.0, 1.0)).scale.round(6)
+    >>> gaussian_scale([GaussianPair(first, second)], Budget(2.0, 1.0)).scale.round(6)
     array([2.828428])
     """
-    moments = [_moments(*pair) for pair in pairs]
+    moments = [pair.moments for pair in pairs]
     roots = [_root(*item, budget) for item in moments]
     worst = max(range(len(roots)), key=roots.__getitem__)
     copies = math.sqrt(budget.n_releases)

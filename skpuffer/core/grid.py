@@ -37,6 +37,15 @@ def grid_step(scale: float) -> float:
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)
 
 
+def grid_steps(scales: Floats) -> Floats:
+    """Return the step of each scale's grid; zero for a scale of zero.
+
+    >>> grid_steps(np.array([0.0, 1.5])) * 2.0**20
+    array([0., 1.])
+    """
+    return np.array([grid_step(b) if b > 0 else 0.0 for b in scales.tolist()])
+
+
 def scale_to_grid(scale: float) -> float:
     """Round a noise scale up (the safe side) to a multiple of its grid step.
 
@@ -62,8 +71,7 @@ def round_to_grid(values: Floats, step: float) -> Ints:
     array([], dtype=int64)
     """
     check_grid_range(values, step)
-    scaled, work = np.empty((2, *values.shape))
-    return round_half_up(values, step, scaled, work).astype(np.int64)
+    return round_half_up(values, step, np.empty(values.shape)).astype(np.int64)
 
 
 def check_grid_range(values: Floats, step: float) -> None:
@@ -136,16 +144,19 @@ def round_to_multiples(values: Floats, step: float) -> Floats:
     return rounded
 
 
-def round_half_up(values: Floats, step: float, scaled: Floats, work: Floats) -> Floats:
+def round_half_up(values: Floats, step: float, scaled: Floats) -> Floats:
     """Return floor + (fraction >= 1/2) of values / step, in `scaled`.
 
-    The quotient by a power of two is exact, or underflows far below 1/2. The fraction
-    is exact too, but between -1/2 and 0 it rounds to something still >= 1/2.
+    That is floor((r + 1) / 2) with r the floor of twice the quotient, a whole number up
+    to 2^53: r + 1 is exact, but for r = 2^53, where it stays what it is, and halving
+    gives 2^52 as it should. The quotient by a power of two is exact, or underflows to
+    something of its sign far below 1/2 (to zero if at all: the floor is then -1 or 0,
+    both of which give 0).
     """
     with np.errstate(under="ignore"):
-        np.multiply(values, 1.0 / step, out=scaled)
-    np.floor(scaled, out=work)
-    scaled -= work
-    np.greater_equal(scaled, 0.5, out=scaled, casting="unsafe")
-    scaled += work
+        np.multiply(values, 2.0 / step, out=scaled)
+    np.floor(scaled, out=scaled)
+    scaled += 1.0
+    scaled *= 0.5
+    np.floor(scaled, out=scaled)
     return scaled

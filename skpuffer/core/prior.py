@@ -55,7 +55,12 @@ class Conditional:
 
     @classmethod
     def from_rows(
-        cls, rows: Any, weights: Any = None, counts: Any = None
+        cls,
+        rows: Any,
+        weights: Any = None,
+        counts: Any = None,
+        *,
+        overwrite: bool = False,
     ) -> Conditional:
         """Collect equal rows.
 
@@ -68,6 +73,8 @@ class Conditional:
             exactly: a float is a fraction.
         counts : array-like of shape (n,), int64, optional
             How many rows of data each stands for, positive; one by default.
+        overwrite : bool
+            Whether `rows` may be sorted in place, and kept.
 
         Returns
         -------
@@ -92,7 +99,14 @@ class Conditional:
         order: NDArray[np.intp] | None = None
         if values.shape[1] == 1 and masses is None:
             # No permutation is wanted, and sorting values alone is much faster.
-            values = np.sort(values, axis=0)
+            values = np.ascontiguousarray(values)
+            if not overwrite and np.may_share_memory(values, rows):
+                values = values.copy()
+            values.ravel().sort()
+            if _all_distinct(values):
+                # Ones that take no room.
+                ones = np.broadcast_to(np.int64(1), n_rows)
+                return cls(values, ones, n_rows, float(n_rows))
         else:
             order = np.lexsort(values.T[::-1])
             values = values[order]
@@ -102,7 +116,7 @@ class Conditional:
         for column in values.T[1:]:
             new[1:] |= column[1:] != column[:-1]
         if masses is None and new.all():
-            ones = np.ones(n_rows, dtype=np.int64)
+            ones = np.broadcast_to(np.int64(1), n_rows)
             return cls(values, ones, n_rows, float(n_rows))
         starts = np.flatnonzero(new)
         if masses is None:
@@ -119,6 +133,8 @@ class Conditional:
     @cached_property
     def total(self) -> int:
         """The sum of the integer masses."""
+        if self.mass.strides == (0,):  # one number, seen many times
+            return len(self.mass) * int(self.mass[0])
         return int(self.mass.sum())
 
     @property
@@ -180,6 +196,16 @@ def common_masses(
     return scaled[0], scaled[1], common
 
 
+def _all_distinct(ordered: FloatArray) -> bool:
+    """Whether no value follows itself, in an ordered column of shape (n, 1)."""
+    values = ordered[:, 0]
+    for start in range(0, len(values), _BLOCK):
+        part = values[start : start + _BLOCK + 1]
+        if (part[1:] == part[:-1]).any():
+            return False
+    return True
+
+
 def _masses(weight: FloatArray | None, count: IntArray | None) -> IntArray | None:
     """Return integers in proportion to weight times count; none where all are one."""
     if weight is None or count is None:
@@ -219,6 +245,13 @@ def _without_common_factor(mass: IntArray) -> IntArray:
     return mass if divisor == 1 else mass // divisor
 
 
+def _ends(support: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest value of each column."""
+    if support.shape[1] == 1:  # in order
+        return support[0], support[-1]
+    return support.min(axis=0), support.max(axis=0)
+
+
 def pooled_spread(
     conditionals: Sequence[Conditional],
 ) -> tuple[FloatArray, FloatArray]:
@@ -242,8 +275,9 @@ def pooled_spread(
     >>> pooled_spread([Conditional.from_rows([[0.0], [4.0]])])
     (array([2.]), array([4.]))
     """
-    low = np.min([item.support.min(axis=0) for item in conditionals], axis=0)
-    high = np.max([item.support.max(axis=0) for item in conditionals], axis=0)
+    ends = [_ends(item.support) for item in conditionals]
+    low = np.min([end[0] for end in ends], axis=0)
+    high = np.max([end[1] for end in ends], axis=0)
     with np.errstate(over="ignore"):
         span: FloatArray = high - low
     if not np.isfinite(span).all():
@@ -253,21 +287,35 @@ def pooled_spread(
     seen, mean, scatter = 0.0, np.zeros_like(span), np.zeros_like(span)
     for item in conditionals:
         share = item.weight / total
+        alike = item.total == len(item.mass)
         for start in range(0, len(item.mass), _BLOCK):
             part = slice(start, start + _BLOCK)
             # From the smallest value and in units of the span: neither an offset nor a
             # square costs digits.
-            rows = (item.support[part] - low) / unit
-            mass = share * (item.mass[part] / item.total).astype(np.float64)
-            weight = float(mass.sum())
-            if weight == 0.0:
-                continue
+            rows = item.support[part] - low
+            rows /= unit
             # Merge the block's moments about its own mean: a rare value far away must
             # not vanish in a difference.
-            centre = rows[0] + np.einsum("i,ij->j", mass, rows - rows[0]) / weight
+            if alike:
+                weight = share * (len(rows) / item.total)
+                # Column by column: a sum over rows of one value takes long.
+                centre = np.array([column.sum() for column in rows.T]) / len(rows)
+                rows -= centre
+                within = np.array([np.einsum("i,i", c, c) for c in rows.T])
+                within *= weight / len(rows)
+            else:
+                mass = share * (item.mass[part] / item.total).astype(np.float64)
+                weight = float(mass.sum())
+                if weight == 0.0:
+                    continue
+                first = rows[0].copy()
+                rows -= first
+                centre = np.einsum("i,ij->j", mass, rows) / weight
+                rows -= centre
+                within = np.einsum("i,ij,ij->j", mass, rows, rows)
+                centre += first
             gap = centre - mean
-            scatter += np.einsum("i,ij->j", mass, (rows - centre) ** 2)
-            scatter += gap**2 * (seen * weight / (seen + weight))
+            scatter += within + gap**2 * (seen * weight / (seen + weight))
             mean += gap * (weight / (seen + weight))
             seen += weight
     return np.sqrt(scatter / seen) * unit, span

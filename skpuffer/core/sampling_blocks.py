@@ -1,35 +1,37 @@
-"""Integers with P(k) proportional to exp(-(|k| / t)^p), 0 < p <= 1, drawn exactly.
+"""Integers with P(k) proportional to a falling weight w(|k|), drawn exactly.
 
 Contract: that of `sampling`. Given ideal bits the law is exact, tails included; floats
 only skip work whose result is certain. Imports the standard library and numpy; tables
-are computed once for each p and t and never change.
+are computed once for each law and never change.
 
-Let w(k) = exp(-(k / t)^p) for k >= 0, which falls. A word is a sign and a point V of
-[0, 2^63), which a staircase above w shares out: block i of 2^e neighbouring k, from l
-upwards, has a whole number n of slots of 2^49 points, and n 2^49 / 2^e >= C w(l) points
-for each of its k, C an integer. The low e bits of the place in a slot choose k, the
-rest is a height v < n 2^49 / 2^e, and k is accepted if v < C w(k): given the block,
-both are uniform without a division, so that each k has C w(k) points in all, and none
-is left out, nor favoured by a remainder. Zero is accepted with one sign only.
+A sign and a point V of [0, 2^63), which a staircase above w shares out, are a draw:
+block i of 2^e neighbouring k, from l upwards, has a whole number n of slots of 2^49
+points, and n 2^49 / 2^e >= C w(l) points for each of its k, C an integer. The high e
+bits of the place in a slot choose k, the rest is a height v < n 2^49 / 2^e, and k is
+accepted if v < C w(k): given the block, both are uniform without a division, so that
+each k has C w(k) points in all, and none is left out, nor favoured by a remainder. Zero
+is accepted with one sign only. A draw that is not accepted is made again.
 
-- C and the slots are found with upper bounds on w in `decimal`, as integers.
-- Slots that lie below C w of the last k of their block need no comparison: nearly all.
-- In the others floats decide if v + 1 <= f (1 - 2^-40) or v >= f (1 + 2^-40), f = C w(k)
-  in float64. With x = (k / t)^p <= 64 and functions right to 16 ulp, x is right to
-  64 (2^-53 + 2^-48) and f to a relative 2^-41.8. What is left, a few draws in 2^40, is
-  decided in `decimal`, with outward rounding and further bits of v.
+- The sign and the first 31 bits of V are one half of a word: a slot, and the first 17
+  bits of the place. In a certain slot, one that lies below C w of the last k of its
+  block, has e <= 17 and not zero, they decide. The others, a few in a hundred, take 32
+  bits more.
+- Slots are found with bounds on w in floats: w in float64, with x <= 100 right to 2^-48
+  and exp to 16 ulp, is right to a relative 2^-41, and 2^-40 is added or taken away.
+- Heights are compared in floats if v + 1 <= f (1 - 2^-40) or v >= f (1 + 2^-40), f =
+  C w(k) in float64. What is left, a few draws in 2^32, is decided in `decimal`, with
+  outward rounding and further bits of v.
 - The tail from K = 2^J upwards has one slot, and draws of it take further words: its
   octave 2^(J+i) with probability 2^-(i+1), k uniform in it, accepted if
   v < C w(k) 2^(J+2i+1), v the place in the slot. At i = 0 and k = K that is at most
-  2^49 / 2^6 by the choice of J, and it falls as i grows where p (K / t)^p >= 2, since
-  (2^i K / t)^p grows by a factor 2^p, at least by 2 ln 2, with each i.
+  2^49 / 2^6 by the choice of J, and it falls as i grows where p x(K) >= 2, since x
+  grows by a factor 2^p, at least by 2 ln 2, with each i.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -37,36 +39,50 @@ import numpy.typing as npt
 
 from skpuffer.core.bits import BitSource, append_word, checked_integer, contexts
 from skpuffer.core.grid import Ints
+from skpuffer.core.sampling_weights import MAX_SCALE, PowerWeights, Weights
 
-LEAST_POWER = 0.2
 FARTHEST = 2**62
 
-_MAX_T = 2**22
-_BLOCK = 2**15  # words
-_SLOT_BITS, _PLACE_BITS = 14, 49
+_BLOCK = 2**16  # draws
+_SLOT_BITS, _PLACE_BITS, _MORE_BITS = 14, 49, 32
+_FIRST_BITS = _PLACE_BITS - _MORE_BITS
 _SLOTS = 2**_SLOT_BITS
-_WEIGHT_BITS = 80  # of w as an integer
-_ONE, _DIGITS = 2**_WEIGHT_BITS, 25
 _MARGIN = 2.0**-40
+
+Halves = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class _Staircase:
-    """The slots of all blocks, from the tail down to zero.
+class Staircase:
+    """The slots of all blocks: that of the tail, those left open, certain ones.
 
-    `first`, `mask` (2^e - 1), `shift` (e), `height` (of the slot's lowest point) and
-    `factor` (C, or that of the tail's nearest k) have one entry a slot, as `certain`
-    has: whether all of it is accepted. `tail` is J, `rate` the share of accepted words.
+    Attributes
+    ----------
+    unit : int
+        C.
+    tail : int
+        J.
+    n_open : int
+        How many slots are not certain.
+    first, shift : ndarray of shape (2^14,), int32
+        l, and 17 - e, of certain slots.
+    low, width, height : ndarray of shape (n_open,), int64
+        l, 49 - e, and the slot's lowest point, of open slots.
+    factor : ndarray of shape (n_open,)
+        C, or that of the tail's nearest k.
+    rate : float
+        The share of draws that are accepted, nearly.
     """
 
     unit: int
     tail: int
-    first: Ints
-    mask: Ints
-    shift: Ints
+    n_open: int
+    first: Halves
+    shift: Halves
+    low: Ints
+    width: Ints
     height: Ints
     factor: npt.NDArray[np.float64]
-    certain: npt.NDArray[np.bool_]
     rate: float
 
 
@@ -85,54 +101,102 @@ def exponential_power(size: int, t: int, power: float, bits: BitSource) -> Ints:
     >>> exponential_power(0, 1, 0.5, SystemBits())
     array([], dtype=int64)
     """
-    size, t = checked_integer(size, "size", 0), checked_integer(t, "t", 1, _MAX_T)
-    stairs = _staircase(float(power), t)
+    t = checked_integer(t, "t", 1, MAX_SCALE)
+    return draw(size, PowerWeights(t, float(power)), bits)
+
+
+def draw(size: int, weights: Weights, bits: BitSource) -> Ints:
+    """Draw `size` integers with P(k) proportional to the weight of |k|, exactly."""
+    size = checked_integer(size, "size", 0)
+    stairs = staircase(weights)
+    if size <= _BLOCK:
+        return _draw_block(size, weights, stairs, bits)
     drawn = np.empty(size, dtype=np.int64)
-    filled = 0
-    while filled < size:
-        need = size - filled
-        n = min(_BLOCK, int(need / stairs.rate + math.sqrt(need)) + 8)
-        words = bits.words(n).view(np.int64)
-        accepted = _accepted(words, stairs, t, float(power), bits)[:need]
-        drawn[filled : filled + accepted.size] = accepted
-        filled += accepted.size
+    for start in range(0, size, _BLOCK):
+        n = min(_BLOCK, size - start)
+        drawn[start : start + n] = _draw_block(n, weights, stairs, bits)
     return drawn
 
 
-def _accepted(
-    words: Ints, stairs: _Staircase, t: int, power: float, bits: BitSource
-) -> Ints:
-    """Return the accepted values of a block of words, in order."""
-    sign = words >> 63  # 0 or -1
-    place = words ^ sign
-    slot = place >> _PLACE_BITS
-    k = stairs.mask.take(slot)
-    k &= place
-    k += stairs.first.take(slot)
-    accept = stairs.certain.take(slot)
-    open_ = np.flatnonzero(~accept)
-    slot = slot[open_]
-    v = place[open_] & (2**_PLACE_BITS - 1)
-    v >>= stairs.shift.take(slot)
+def _draw_block(n: int, weights: Weights, stairs: Staircase, bits: BitSource) -> Ints:
+    """Draw n values; others take the places of those that are not accepted."""
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    # As many as are lost, and three deviations more.
+    lost = 1.0 - stairs.rate
+    spare = int(lost * n + 3 * math.sqrt(lost * n)) + 2
+    drawn, missing = _attempt(n + spare, weights, stairs, bits)
+    first = int(np.searchsorted(missing, n))
+    others = np.delete(drawn[n:], missing[first:] - n)
+    missing = missing[:first]
+    drawn = drawn[:n]
+    if len(others) < len(missing):
+        more = _draw_block(len(missing) - len(others), weights, stairs, bits)
+        others = np.append(others, more)
+    drawn[missing] = others[: len(missing)]
+    return drawn
+
+
+def _attempt(
+    n: int, weights: Weights, stairs: Staircase, bits: BitSource
+) -> tuple[Ints, npt.NDArray[np.intp]]:
+    """Return n draws, and where they are not accepted."""
+    half = _halves(n, bits)
+    sign = half >> 31  # 0 or -1
+    half ^= sign
+    slot = half >> _FIRST_BITS
+    open_ = np.flatnonzero(slot < stairs.n_open)
+    half &= 2**_FIRST_BITS - 1
+    known = half[open_]
+    half >>= stairs.shift.take(slot)
+    half += stairs.first.take(slot)
+    half ^= sign  # -k - 1 or k
+    half -= sign
+    drawn = half.astype(np.int64)
+    slot, sign = slot[open_], sign[open_]
+    more = _halves(open_.size, bits).view(np.uint32)
+    k, accept = _compare(slot, known, more, weights, stairs, bits)
+    accept &= (k != 0) | (sign == 0)
+    k ^= sign
+    k -= sign
+    drawn[open_] = k
+    return drawn, open_[~accept]
+
+
+def _halves(n: int, bits: BitSource) -> Halves:
+    """Return n half words, low halves first whatever the machine's order."""
+    words = bits.words((n + 1) // 2).astype("<u8", copy=False)
+    return words.view("<i4")[:n].astype(np.int32)
+
+
+def _compare(
+    slot: Halves,
+    known: Halves,
+    more: npt.NDArray[np.uint32],
+    weights: Weights,
+    stairs: Staircase,
+    bits: BitSource,
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the magnitudes of draws in open slots, and whether they are accepted."""
+    place = (known.astype(np.int64) << _MORE_BITS) | more
+    width = stairs.width.take(slot)
+    k = place >> width
+    v = place - (k << width)
+    k += stairs.low.take(slot)
     v += stairs.height.take(slot)
-    f = stairs.factor.take(slot) * np.exp(-((k[open_] / t) ** power))
-    below = (v + 1 <= f * (1 - _MARGIN)) & (slot > 0)
-    accept[open_] = below
-    for i in np.flatnonzero(~below & (v < f * (1 + _MARGIN))):
+    f = stairs.factor.take(slot) * np.exp(-weights.exponent(k.astype(np.float64)))
+    accept = (v + 1 <= f * (1 - _MARGIN)) & (slot > 0)
+    for i in np.flatnonzero(~accept & (v < f * (1 + _MARGIN))):
         if slot[i] > 0:
-            found = int(k[open_[i]])
-            unit = stairs.unit
+            found, unit = int(k[i]), stairs.unit
         else:
             octave = _octave(bits)
             size = stairs.tail + octave
             found = (1 << size) + _uniform(size, bits)
             unit = stairs.unit << (size + octave + 1)
-        accept[open_[i]] = _below(int(v[i]), found, unit, t, power, bits)
-        k[open_[i]] = min(found, FARTHEST)
-    k ^= sign  # -k - 1 or k
-    k -= sign
-    accept &= (k != 0) | (sign == 0)
-    return np.compress(accept, k)
+        accept[i] = _below(int(v[i]), found, unit, weights, bits)
+        k[i] = min(found, FARTHEST)
+    return k, accept
 
 
 def _octave(bits: BitSource) -> int:
@@ -151,12 +215,12 @@ def _uniform(n_bits: int, bits: BitSource) -> int:
     return value >> (-n_bits % 64)
 
 
-def _below(v: int, k: int, unit: int, t: int, power: float, bits: BitSource) -> bool:
+def _below(v: int, k: int, unit: int, weights: Weights, bits: BitSource) -> bool:
     """Whether a uniform of [v, v + 1] is below unit · w(k); decided lazily."""
     known = 0
     while True:
         down, up = contexts(known)
-        least, most = _weight(k, t, power, down, up)
+        least, most = weights.bounds(k, down, up)
         scaled = unit << known
         if v + 1 <= down.multiply(scaled, least):
             return True
@@ -165,91 +229,68 @@ def _below(v: int, k: int, unit: int, t: int, power: float, bits: BitSource) -> 
         v, known = append_word(v, bits), known + 64
 
 
-def _weight(
-    k: int, t: int, power: float, down: Context, up: Context
-) -> tuple[Decimal, Decimal]:
-    """Return bounds on exp(-(k / t)^power), with contexts that round down and up."""
-    if k == 0:
-        return Decimal(1), Decimal(1)
-    p = Decimal(power)
-    # Decimal's ln and exp are within half an ulp. (No unary minus on a Decimal: it
-    # would round to the caller's own context.)
-    low = down.multiply(p, down.next_minus(down.ln(down.divide(k, t))))
-    high = up.multiply(p, up.next_plus(up.ln(up.divide(k, t))))
-    low, high = down.next_minus(down.exp(low)), up.next_plus(up.exp(high))
-    least = down.next_minus(down.exp(down.minus(high)))
-    return least, up.next_plus(up.exp(up.minus(low)))
-
-
-def _whole_weight(k: int, t: int, power: float) -> tuple[int, int]:
-    """Return bounds on 2^80 w(k) in whole numbers."""
-    down, up = Context(_DIGITS, ROUND_FLOOR), Context(_DIGITS, ROUND_CEILING)
-    least, most = _weight(k, t, power, down, up)
-    return math.floor(down.multiply(least, _ONE)), math.ceil(up.multiply(most, _ONE))
-
-
 @lru_cache(maxsize=256)
-def _staircase(power: float, t: int) -> _Staircase:
-    """Build the staircase above w; floats choose the blocks, integers their slots."""
-    if not LEAST_POWER <= power <= 1:
-        raise ValueError(f"power must be from {LEAST_POWER} to 1, got {power}.")
+def staircase(weights: Weights) -> Staircase:
+    """Build the staircase above w."""
 
-    def weight(k: int) -> float:
-        return math.exp(-((k / t) ** power))
+    def value(k: Ints) -> npt.NDArray[np.float64]:
+        return np.asarray(np.exp(-weights.exponent(k.astype(np.float64))))
 
-    slot = (t * math.gamma(1 + 1 / power) + 0.5) / _SLOTS
-    tail = t.bit_length()
-    while (2**tail / t) ** power < 2.1 / power or (
-        2.0 ** (tail + 8) * weight(2**tail) > slot
-    ):
-        tail += 1
-    # The blocks (l, e), from zero upwards, halved where that saves more than a slot.
-    blocks, todo = [], [(1 << e, e) for e in reversed(range(tail))] + [(0, 0)]
-    while todo:
-        low, e = todo.pop()
-        half = 1 << e >> 1
-        if half * (weight(low) - weight(low + half)) > slot:
-            todo += [(low + half, e - 1), (low, e - 1)]
-        else:
-            blocks.append((low, e))
-    bounds = [_whole_weight(low, t, power) for low, _ in blocks]
-    bounds.append(_whole_weight(2**tail, t, power))
+    slot = weights.total / _SLOTS
+    # The tail begins where it has little mass, and falls fast.
+    log_ends = np.arange(1, 60)
+    exponents = weights.exponent(np.ldexp(1.0, log_ends))
+    light = exponents >= (log_ends + 8) * math.log(2) - math.log(slot)
+    tail = int(log_ends[light & (weights.power * exponents >= 2.1)][0])
+    # The blocks (l, e), halved where that saves more than a slot.
+    todo = np.array([(0, 0), *((1 << e, e) for e in range(tail))], dtype=np.int64)
+    done = []
+    while len(todo):
+        low, e = todo.T
+        half = np.int64(1) << e >> 1
+        halved = half * (value(low) - value(low + half)) > slot
+        done.append(todo[~halved])
+        low, e, half = low[halved], e[halved] - 1, half[halved]
+        todo = np.concatenate([np.stack([x, e], axis=1) for x in (low, low + half)])
+    blocks = np.concatenate(done)
+    lows, es = blocks[np.argsort(blocks[:, 0])].T
+    ends = lows + (np.int64(1) << es)
+    most, least = (
+        value(k) * (1 + side * _MARGIN) for k, side in ((lows, 1), (ends, -1))
+    )
+    tops = np.ldexp(most, es.astype(np.intc) - _PLACE_BITS)
     room = _SLOTS - 1
-    tops = [most << e for (_, most), (_, e) in zip(bounds, blocks, strict=False)]
-    unit = (_ONE << 63) // sum(tops)
-    while True:
-        counts = [-(-unit * top >> (_WEIGHT_BITS + _PLACE_BITS)) for top in tops]
-        if (used := sum(counts)) <= room:
-            break
-        unit = unit * room // (used + 1)
+    unit = math.floor(room / float(tops.sum()))
+    while (used := int((counts := np.ceil(unit * tops)).sum())) > room:
+        unit = math.floor(unit * (room / (used + 1)))
     counts[0] += room - used  # nothing is gained, and nothing lost
-    first, mask, shift, height, certain = [], [], [], [], []
-    # The next block's first k is beyond the last one of this.
-    nexts = [least for least, _ in bounds[1:]]
-    for (low, e), least, count in zip(blocks, nexts, counts, strict=True):
-        rank = np.arange(count, dtype=np.int64)
-        below = (unit * least >> _WEIGHT_BITS) >> (_PLACE_BITS - e)
-        first.append(np.full(count, low, dtype=np.int64))
-        mask.append(np.full(count, (1 << e) - 1, dtype=np.int64))
-        shift.append(np.full(count, e, dtype=np.int64))
-        height.append(rank << (_PLACE_BITS - e))
-        certain.append(rank < below)
-
-    def slots(parts: list[Ints], of_tail: int) -> Ints:
-        of_slots = np.concatenate([np.array([of_tail], dtype=np.int64), *parts[::-1]])
-        of_slots.flags.writeable = False
-        return of_slots
-
-    factor = np.full(_SLOTS, float(unit))
+    # Never zero, which has one sign only.
+    sure = np.where(
+        (es <= _FIRST_BITS) & (lows > 0) & (ends < 2**31),
+        np.floor(unit * np.ldexp(least, es.astype(np.intc) - _PLACE_BITS)),
+        0,
+    )
+    counts = counts.astype(np.intp)
+    block = np.repeat(np.arange(len(lows)), counts)
+    rank = np.arange(room) - np.repeat(np.cumsum(counts) - counts, counts)
+    certain = rank < sure[block]
+    n_open = _SLOTS - int(np.count_nonzero(certain))
+    first, shift = np.zeros((2, _SLOTS), dtype=np.int32)
+    first[n_open:] = lows[block[certain]]
+    shift[n_open:] = _FIRST_BITS - es[block[certain]]
+    left, rank = block[~certain], rank[~certain]
+    width = np.append(_PLACE_BITS, _PLACE_BITS - es[left])
+    factor = np.full(n_open, float(unit))
     factor[0] *= 2.0 ** (tail + 1)
-    return _Staircase(
+    return Staircase(
         unit,
         tail,
-        slots(first, 2**tail),
-        slots(mask, 0),
-        slots(shift, 0),
-        slots(height, 0),
+        n_open,
+        first,
+        shift,
+        np.append(2**tail, lows[left]),
+        width,
+        np.append(0, rank << width[1:]),
         factor,
-        slots(certain, 0).astype(bool),
-        unit * t * math.gamma(1 + 1 / power) / 2.0**63,
+        unit * (weights.total - 0.5) / 2.0**63,
     )

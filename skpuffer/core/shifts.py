@@ -5,17 +5,52 @@ All that most calibration rules see of a pair. Imports numpy alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from skpuffer.core.prior import FloatArray
 
+_Method = Callable[..., "ShiftBound"]
+
 # Beyond twice as many shifts, `ShiftBound.compressed` groups them in cells.
-_CELLS = 2**15
+CELLS = 2**15
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
+
+
+def remembered(most: int) -> Callable[[_Method], _Method]:
+    """Keep the last few answers of a method with its object, by its arguments.
+
+    Whoever solves for many budgets asks for them again. An answer that is the object
+    itself is not kept: it would hold itself alive.
+    """
+
+    def decorate(method: _Method) -> _Method:
+        name = f"_{method.__name__}"
+
+        @wraps(method)
+        def ask(self: Any, *given: Any) -> ShiftBound:
+            key = tuple(
+                item.tobytes() if isinstance(item, np.ndarray) else item
+                for item in given
+            )
+            # Never changed, but replaced: threads may ask at the same time.
+            known: dict[Any, ShiftBound] = self.__dict__.get(name, {})
+            if key in known:
+                return known[key]
+            answer = method(self, *given)
+            if answer is not self:
+                kept = list(known.items())[max(len(known) - most + 1, 0) :]
+                self.__dict__[name] = {**dict(kept), key: answer}
+            return answer
+
+        return ask
+
+    return decorate
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +77,7 @@ class ShiftBound:
         """Whether nothing moves: the two distributions are the same."""
         return not self.shifts.any()
 
+    @remembered(1)
     def on_grid(self, step: FloatArray) -> ShiftBound:
         """Bound the shifts of the data rounded to a grid, per column.
 
@@ -64,7 +100,8 @@ class ShiftBound:
             up = steps * safe
         return ShiftBound(np.where(step > 0, up, self.shifts), self.mass, self.grouped)
 
-    def compressed(self, cells: int = _CELLS) -> ShiftBound:
+    @remembered(4)
+    def compressed(self, cells: int = CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for convex costs.
 
         Each shift is split between the two ends of its cell so that its mean stays.
@@ -75,40 +112,20 @@ class ShiftBound:
         """
         if self.shifts.shape[1] != 1 or len(self.mass) <= 2 * cells:
             return self
-        shift, mass, zero_mass = self.shifts[:, 0], self.mass, 0.0
-        if not shift.all():
-            positive = shift > 0
-            zero_mass = float(mass[~positive].sum())
-            shift, mass = shift[positive], mass[positive]
-        low, high = float(shift.min()), float(shift.max())
-        nodes = np.linspace(low, high, cells + 1)
-        width = (high - low) / cells
-        if not width > 0 or not (np.diff(nodes) > 0).all():
+        if self.is_zero:
             return self
-        # Two more cells: round-off may put the largest shift beyond its node.
-        whole, upper = np.zeros((2, cells + 2))
+        shift = self.shifts[:, 0]
+        positive = shift if shift.all() else shift[shift > 0]
+        found = Cells(float(positive.min()), float(positive.max()), cells)
+        if not found.useful:
+            return self
         for start in range(0, len(shift), 4 * _BLOCK):
             part = slice(start, start + 4 * _BLOCK)
-            place = (shift[part] - low) * (1 / width)
-            cell = place.astype(np.intp)
-            place -= cell
-            # Round-off in `place` (below 1e-11) may not lower the mean.
-            place += 1e-10
-            place *= mass[part]
-            whole += np.bincount(cell, mass[part], minlength=cells + 2)
-            upper += np.bincount(cell, place, minlength=cells + 2)
-        merged = whole - upper
-        merged[1:] += upper[:-1]
-        # What lies beyond the last node belongs to it.
-        merged[cells] += merged[cells + 1 :].sum()
-        merged = np.maximum(merged[: cells + 1], 0.0)
-        kept = merged > 0
-        shifts, mass = nodes[kept], merged[kept]
-        if zero_mass:
-            shifts, mass = np.append(0.0, shifts), np.append(zero_mass, mass)
-        return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
+            found.add(shift[part], self.mass[part])
+        return found.bound()
 
-    def rounded_up(self, cells: int = 2 * _CELLS) -> ShiftBound:
+    @remembered(4)
+    def rounded_up(self, cells: int = 2 * CELLS) -> ShiftBound:
         """Bound very many shifts of one column by fewer, for increasing costs.
 
         Each goes up to the end of its cell, the largest no further than it is. Cells
@@ -127,6 +144,70 @@ class ShiftBound:
         mass += np.bincount(cell, self.mass, minlength=cells + 1)
         kept = mass > 0
         return ShiftBound(np.append(0.0, ends)[kept, np.newaxis], mass[kept])
+
+
+class Cells:
+    """Shifts that are added up in equal cells; see `ShiftBound.compressed`.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest positive and the largest shift.
+    cells : int
+
+    Attributes
+    ----------
+    width : float
+        Of a cell.
+    """
+
+    def __init__(self, low: float, high: float, cells: int) -> None:
+        self._nodes: FloatArray = np.linspace(low, high, cells + 1)
+        self._zero_mass = 0.0
+        # Two more cells: round-off may put the largest shift beyond its node.
+        self._whole, self._upper = np.zeros((2, cells + 2))
+        self.width = (high - low) / cells
+
+    @property
+    def useful(self) -> bool:
+        """Whether floats tell the ends of every cell apart."""
+        return self.width > 0 and bool((np.diff(self._nodes) > 0).all())
+
+    def add(self, shift: FloatArray, mass: FloatArray) -> None:
+        """Split the mass of each shift between the ends of its cell.
+
+        Parameters
+        ----------
+        shift, mass : ndarray of shape (p,)
+            A block that fits in a core's cache.
+        """
+        if not shift.all():
+            positive = shift > 0
+            self._zero_mass += float(mass[~positive].sum())
+            shift, mass = shift[positive], mass[positive]
+        place = (shift - self._nodes[0]) * (1 / self.width)
+        cell = place.astype(np.intp)
+        place -= cell
+        # Round-off in `place` (below 1e-11) may not lower the mean.
+        place += 1e-10
+        place *= mass
+        length = len(self._whole)
+        self._whole += np.bincount(cell, mass, minlength=length)
+        self._upper += np.bincount(cell, place, minlength=length)
+
+    def bound(self) -> ShiftBound:
+        """Return the nodes with what mass has come to them."""
+        merged = self._whole - self._upper
+        merged[1:] += self._upper[:-1]
+        last = len(self._nodes) - 1
+        # What lies beyond the last node belongs to it.
+        merged[last] += merged[last + 1 :].sum()
+        merged = np.maximum(merged[: last + 1], 0.0)
+        kept = merged > 0
+        shifts, mass = self._nodes[kept], merged[kept]
+        if self._zero_mass:
+            shifts, mass = np.append(0.0, shifts), np.append(self._zero_mass, mass)
+        return ShiftBound(shifts[:, np.newaxis], mass, grouped=True)
 
 
 def distance_up(first: Any, second: Any) -> FloatArray:

@@ -228,15 +228,6 @@ def test_a_refinement_that_is_worse_is_not_kept(law, monkeypatch):
     assert answer.witness is not worse
 
 
-def test_very_many_points_are_not_refined(monkeypatch):
-    monkeypatch.setattr(rule_module, "EXACT_LIMIT", 5)
-    first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
-    item, budget = pair(first, second), Budget(12.0, 0.5)
-    plain = bounded(item.bound.shifts, item.bound.mass)
-    found = unit(item, "laplace", "transport", budget)
-    assert found == unit(plain, "laplace", "transport", budget)
-
-
 # --- the grid ---
 
 

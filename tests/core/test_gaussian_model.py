@@ -11,9 +11,13 @@ from scipy import integrate, stats
 
 from skpuffer.core import gaussian_model
 from skpuffer.core.calibration import RULES, Budget, CalibrationError, calibrate
-from skpuffer.core.gaussian_model import gaussian_divergence, gaussian_scale
+from skpuffer.core.gaussian_model import GaussianPair, gaussian_divergence
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS
+
+
+def gaussian_scale(pairs, budget):
+    return gaussian_model.gaussian_scale([GaussianPair(*p) for p in pairs], budget)
 
 
 def by_quadrature(mean, variance, other_mean, other, alpha):

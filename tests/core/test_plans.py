@@ -8,13 +8,11 @@ import pytest
 from plans_support import assert_coupling, dense, pair_masses
 
 from skpuffer.core.plans import (
-    Plan,
     TransportPlanError,
     _exact,
     emd_plan,
     projected_plan,
     quadratic_plan,
-    refine_plan,
 )
 
 BUILDERS = [quadratic_plan, projected_plan]
@@ -77,12 +75,6 @@ def test_costs_that_the_solver_cannot_take_raise(bad):
     cost[1, 0] = bad
     with pytest.raises(ValueError, match="NaN, infinite or negative"):
         emd_plan([1, 1], [1, 1], cost)
-    one = np.array([0, 1])
-    if bad != math.inf:
-        with pytest.raises(ValueError, match="finite non-negative"):
-            refine_plan(
-                Plan(one, one, one + 1), np.eye(2), np.eye(2), lambda s: cost[1]
-            )
 
 
 @pytest.mark.parametrize(

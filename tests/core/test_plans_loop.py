@@ -12,14 +12,13 @@ from scipy.special import logsumexp
 
 from skpuffer.core.plans import (
     Plan,
+    Search,
     _exact,
-    _search,
     emd_plan,
     exponential_cost,
     exponential_plan,
     projected_plan,
     quadratic_plan,
-    refine_plan,
     useful_ceiling,
 )
 
@@ -200,35 +199,6 @@ def test_ceiling_and_exponential_cost():
         exponential_plan(np.full((2, 2), math.nan), mass_a, mass_b, ceiling=1.0)
 
 
-def refined_loop(a, b, mass_a, mass_b, start, law, alpha, epsilon):
-    """The loop for more points than fit in one problem."""
-    ceiling = useful_ceiling(mass_a, mass_b, (alpha - 1) * epsilon)
-
-    def step(tau, plan):
-        return refine_plan(
-            plan,
-            a,
-            b,
-            lambda s: exponential_cost(log_cost(s, law, alpha, tau), ceiling),
-        )
-
-    shifts = a[:, None] - b[None]
-    return descend(shifts, start, step, law, alpha, epsilon)
-
-
-def test_refining_with_the_exponential_cost_nears_the_optimum():
-    rng = np.random.default_rng(12)
-    a, b = rng.normal(size=(700, 3)) ** 3, rng.normal(size=(600, 3))
-    masses = pair_masses(rng, 700, 600, 2)
-    case = ("laplace", 8.0, 0.5)
-    start = projected_plan(a, b, *masses)
-    tau = root(start, a[:, None] - b[None], *case)
-    refined = refined_loop(a, b, *masses, start, *case)
-    optimum = loop(a, b, *masses, *case)
-    assert optimum * 0.9999 < refined < tau
-    assert refined < 1.03 * optimum
-
-
 @pytest.mark.slow
 def test_five_thousand_points_in_five_columns(monkeypatch):
     rng = np.random.default_rng(0)
@@ -238,7 +208,7 @@ def test_five_thousand_points_in_five_columns(monkeypatch):
     plan = projected_plan(a, b, one, one)
     optimum = mean_square(emd_plan(one, one, cdist(a, b, "sqeuclidean")), a, b)
     with monkeypatch.context() as patch:
-        patch.setattr(_search, "refine_plan", lambda plan, *_: plan)
+        patch.setattr(Search, "pass_over", lambda _, plan, __: plan)
         rough = projected_plan(a, b, one, one)
     assert mean_square(plan, a, b) < mean_square(rough, a, b) / 3
     assert optimum <= mean_square(plan, a, b) < 1.2 * optimum

@@ -7,12 +7,11 @@ import pytest
 from plans_support import assert_coupling, dense, mean_square, pair_masses
 
 from skpuffer.core.plans import (
-    Plan,
+    Search,
+    _descend,
     _search,
-    emd_plan,
     projected_plan,
     quadratic_plan,
-    refine_plan,
 )
 
 BUILDERS = [quadratic_plan, projected_plan]
@@ -45,7 +44,8 @@ def test_equal_column_marginals_still_give_shifts(builder):
 @pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize("spread", [1.0, 1e-13])
 def test_identical_sets_do_not_move(builder, spread, monkeypatch):
-    monkeypatch.setattr(_search, "emd_plan", None)  # whatever the solver's precision
+    for module in (_search, _descend):
+        monkeypatch.setattr(module, "emd_plan", None)  # whatever the solver's precision
     rng = np.random.default_rng(2)
     a = np.unique(rng.integers(0, 9, (700, 3)), axis=0) * spread
     a[0] = 100  # far away from the rest
@@ -54,8 +54,6 @@ def test_identical_sets_do_not_move(builder, spread, monkeypatch):
     plan = builder(a, a[order], mass, mass[order])
     assert_coupling(plan, mass, mass[order])
     assert (a[plan.rows] == a[order][plan.columns]).all()
-    kept = refine_plan(plan, a, a[order], lambda s: (s**2).sum(axis=1))
-    assert (a[kept.rows] == a[order][kept.columns]).all()
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
@@ -85,7 +83,7 @@ def test_quadratic_plan_hands_over_beyond_its_limit(monkeypatch):
     exact = dense(quadratic_plan(a, b, *masses), 9, 7)
     called = []
     monkeypatch.setattr(
-        _search, "projected_plan", lambda *args: called.append(args) or "plan"
+        _search, "projected_plan", lambda *args, **_: called.append(args) or "plan"
     )
     monkeypatch.setattr(_search, "EXACT_LIMIT", 9)
     assert (dense(quadratic_plan(a, b, *masses), 9, 7) == exact).all()
@@ -100,7 +98,7 @@ def test_projected_plan_is_near_the_optimum_and_better_than_one_axis(monkeypatch
     one = np.ones(900, dtype=np.int64)
     optimum = mean_square(quadratic_plan(a, b, one, one), a, b)
     refined = mean_square(projected_plan(a, b, one, one), a, b)
-    monkeypatch.setattr(_search, "refine_plan", lambda plan, *_: plan)
+    monkeypatch.setattr(Search, "pass_over", lambda _, plan, __: plan)
     rough = mean_square(projected_plan(a, b, one, one), a, b)
     axis = mean_square(projected_plan(a, b, one, one, n_projections=0), a, b)
     assert optimum < refined < 1.05 * optimum < 1.5 * optimum < rough <= axis
@@ -111,55 +109,10 @@ def test_named_directions_are_tried(monkeypatch):
     along, across = np.array([1.0, -1.0]), np.array([1.0, 1.0])
     t, one = np.linspace(0, 9, 200)[:, None], np.ones(200, dtype=np.int64)
     a, b = (t * along + rng.normal(size=(200, 1)) * across / 3 for _ in range(2))
-    monkeypatch.setattr(_search, "refine_plan", lambda plan, *_: plan)
+    monkeypatch.setattr(Search, "pass_over", lambda _, plan, __: plan)
     named = mean_square(projected_plan(a, b, one, one, n_projections=0), a, b)
     share = np.full(200, 1 / 200)
     directions = _search._directions(a, b + across, share, share, 0)
     assert np.allclose(directions[2], across, atol=0.2)  # the difference of means
     monkeypatch.setattr(_search, "_directions", lambda *_: np.eye(2))
     assert named < 0.75 * mean_square(projected_plan(a, b, one, one), a, b)
-
-
-@pytest.mark.parametrize("kind", [np.int64, object])
-@pytest.mark.parametrize("solves", [1, 3, 20, 1500])
-def test_refining_keeps_marginals_and_never_costs_more(kind, solves, monkeypatch):
-    monkeypatch.setattr(_search, "_CHUNK", 40)
-    monkeypatch.setattr(_search, "_MAX_SOLVES", solves)
-    rng = np.random.default_rng(solves)
-    a, b = rng.normal(size=(150, 2)), rng.normal(size=(170, 2)) + 1
-    mass_a, mass_b = (v.astype(kind) for v in pair_masses(rng, 150, 170, 30))
-    plan = emd_plan(mass_a, mass_b, rng.random((150, 170)))  # any coupling
-    solved = []
-    real = _search.emd_plan
-    monkeypatch.setattr(
-        _search, "emd_plan", lambda *args: solved.append(1) or real(*args)
-    )
-
-    def total(plan, cost):
-        return plan.mass.astype(float) @ cost(a[plan.rows] - b[plan.columns])
-
-    for cost in (lambda s: (s**2).sum(axis=1), lambda s: np.exp(np.abs(s[:, 0]))):
-        solved.clear()
-        better = refine_plan(plan, a, b, cost)
-        assert_coupling(better, mass_a, mass_b)
-        assert better.mass.dtype == mass_a.dtype
-        assert total(better, cost) < total(plan, cost)
-        assert len(solved) <= solves
-        again = refine_plan(better, a, b, cost)
-        assert total(again, cost) <= total(better, cost) * (1 + 1e-12)
-        assert refine_plan(plan, a, b, cost, n_sweeps=0) is plan
-
-
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_the_costliest_chunks_come_first(sign, monkeypatch):
-    monkeypatch.setattr(_search, "_CHUNK", 4)
-    monkeypatch.setattr(_search, "_MAX_SOLVES", 1)
-    x, index = np.arange(40.0)[:, None] * sign, np.arange(40)
-    x[39] = 60 * sign
-    columns = np.array([2, 1, 0, *range(3, 37), 39, 38, 37])  # the second is dearer
-    crossed = Plan(index, columns, np.ones(40, dtype=np.int64))
-    plan = refine_plan(crossed, x, x, lambda s: s[:, 0] ** 2, n_sweeps=1)
-    assert sorted(plan.rows[plan.rows != plan.columns]) == [0, 2]
-    monkeypatch.setattr(_search, "emd_plan", lambda a, b, _: Plan(*[np.r_[0:4]] * 3))
-    kept = refine_plan(crossed, x, x[::-1], lambda s: s[:, 0] ** 2, n_sweeps=1)
-    assert sorted(zip(*kept, strict=True)) == sorted(zip(*crossed, strict=True))

@@ -1,6 +1,7 @@
 """Rows of numbers and categories: soundness by quadrature and sums, and the search."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,19 +14,26 @@ from skpuffer.core.channels import (
     RowPair,
     RowRange,
     RowTransport,
+    RowWitness,
     WorstRow,
-    _coarse,
-    _plans,
     _rows,
     _transport,
     discrete,
     ordinal,
 )
-from skpuffer.core.channels._coarse import cells_of, coarse_plan, improved_plan
 from skpuffer.core.channels._plans import searched_plan
 from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS
-from skpuffer.core.plans import Plan, TransportPlanError, in_place_plan
+from skpuffer.core.plans import (
+    Effort,
+    TransportPlanError,
+    _cells,
+    _costs,
+    _descend,
+    cells_of,
+    coarse_plan,
+    in_place_plan,
+)
 from skpuffer.core.prior import Conditional, common_masses
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -277,13 +285,13 @@ def test_cells():
     both = np.intersect1d(first, second)
     assert len(both) > 0
     # Too many categories for cells.
-    many = np.arange(2.0 * _coarse.CELLS).reshape(-1, 1)
+    many = np.arange(2.0 * _cells.CELLS).reshape(-1, 1)
     assert cells_of(many, many[:2], np.array([False])) is None
 
 
 def test_cells_get_wider_until_they_are_few(monkeypatch):
     pair = crowd(1)
-    monkeypatch.setattr(_coarse, "CELLS", 40)
+    monkeypatch.setattr(_cells, "CELLS", 40)
     first, second = cells_of(pair.first.support, pair.second.support, pair.is_number)
     assert max(len(np.unique(first)), len(np.unique(second))) <= 40
 
@@ -294,9 +302,8 @@ def test_the_search_comes_close_to_the_optimum(monkeypatch, alpha, table):
     law, budget = LAWS["laplace"](), Budget(alpha, 1.0, n_releases=2)
     best = RowTransport().calibrate(crowd(2), law, budget).unit
     monkeypatch.setattr(_rows, "EXACT_LIMIT", 10)
-    monkeypatch.setattr(_coarse, "CELLS", 60)
-    monkeypatch.setattr(_coarse, "_MOST_PARTS", 12)
-    monkeypatch.setattr(_plans, "_TABLE", table)
+    monkeypatch.setattr(_cells, "CELLS", 60)
+    monkeypatch.setattr(_costs, "_TABLE", table)
     pair = crowd(2)
     assert not pair.small
     assert exact_margins(pair.start, pair)
@@ -311,20 +318,18 @@ def test_the_search_without_cells(monkeypatch):
     law, budget = LAWS["laplace"](), Budget(4.0, 1.0)
     best = RowTransport().calibrate(crowd(3), law, budget).unit
     monkeypatch.setattr(_rows, "EXACT_LIMIT", 10)
-    monkeypatch.setattr(_coarse, "CELLS", 1)
-    monkeypatch.setattr(_coarse, "_MOST_PARTS", 12)
+    monkeypatch.setattr(_cells, "CELLS", 1)
     pair = crowd(3)
     assert pair.cells is None
     assert exact_margins(pair.start, pair)
     assert RowTransport().calibrate(pair, law, budget).unit <= best * 1.1
 
 
-def test_plans_of_the_search_are_couplings(monkeypatch):
+@pytest.mark.parametrize("solves", [0, 1, 3])
+def test_plans_of_the_search_are_couplings(monkeypatch, solves):
     law, budget = LAWS["gaussian"](), Budget(3.0, 0.7)
-    monkeypatch.setattr(_coarse, "_MOST_PARTS", 3)
-    monkeypatch.setattr(_coarse, "_CHUNK", 40)
-    monkeypatch.setattr(_coarse, "CELLS", 30)
-    pair = crowd(4)
+    monkeypatch.setattr(_cells, "CELLS", 30)
+    pair = replace(crowd(4), effort=Effort(solves=solves))
     first, second, _ = common_masses(pair.first, pair.second)
 
     def costs(rows, columns):
@@ -336,28 +341,60 @@ def test_plans_of_the_search_are_couplings(monkeypatch):
 
     plan = coarse_plan(costs, pair.cells, pair.keys, first, second)
     assert exact_margins(plan, pair)
-    better = improved_plan(
-        plan, costs, pair.embedded(pair.first), pair.embedded(pair.second)
-    )
-    assert exact_margins(better, pair)
 
-    def spent(one):
-        moved = pair.first.support[one.rows, 0] - pair.second.support[one.columns, 0]
-        return float(one.mass @ np.abs(moved))
+    def scale_of(found):
+        witness = RowWitness((pair.direction(found),))
+        return RowTransport().unit_scale(witness, law, budget, pair.weights)
 
-    assert spent(better) < spent(plan)
-    scale = 2.0 * pair.weights
-    assert exact_margins(searched_plan(pair, plan, law, budget, scale), pair)
-    # Nothing is re-solved where nothing is paid.
-    free = improved_plan(
-        plan, lambda r, c: np.zeros((len(r), len(c))), *pair_points(pair)
-    )
-    assert exact_margins(free, pair)
-    assert isinstance(free, Plan)
+    unit = scale_of(plan)
+    for start in (plan, pair.start):
+        better = searched_plan(pair, start, law, budget, unit, scale_of, 0.0)
+        assert exact_margins(better, pair)
+        assert scale_of(better) <= unit
+    needed = scale_of(better)
+    again = searched_plan(pair, better, law, budget, needed, scale_of, 2 * needed)
+    assert scale_of(again) <= needed
 
 
-def pair_points(pair):
-    return pair.embedded(pair.first), pair.embedded(pair.second)
+def test_a_search_that_fails_costs_noise_alone(monkeypatch):
+    law, budget, pair = LAWS["laplace"](), Budget(4.0, 1.0), crowd(4)
+    start = pair.start
+
+    def fail(*_):
+        raise TransportPlanError("not today")
+
+    monkeypatch.setattr(_descend, "emd_plan", fail)
+    monkeypatch.setattr(_cells, "emd_plan", fail)
+    needed = 2.0
+    assert pair.cells is not None
+    found = searched_plan(pair, start, law, budget, needed, lambda _: needed, 0.0)
+    assert found is start
+
+
+def test_a_pair_keeps_its_first_plan_within_a_share_of_its_effort():
+    pair = crowd(5)
+    part = pair.within(0.25)
+    assert part.start is pair.start
+    assert part.effort == pair.effort.part(0.25)
+
+
+def test_both_directions_share_the_effort(monkeypatch):
+    calls = []
+    monkeypatch.setattr(_rows, "EXACT_LIMIT", 10)
+
+    def searched(pair, start, *_):
+        calls.append(pair.effort.solves)
+        return start
+
+    monkeypatch.setattr(_transport, "searched_plan", searched)
+    both = replace(crowd(6), effort=Effort(solves=8))
+    ends = (None, None, ordinal(both.columns[2].shape[0]))
+    law, budget = LAWS["laplace"](), Budget(4.0, 1.0)
+    RowTransport().calibrate(both, law, budget)
+    assert calls == [8]
+    calls.clear()
+    RowTransport().calibrate(replace(both, columns=ends), law, budget)
+    assert calls[0] == 4
 
 
 def test_weights_of_zero_do_not_count_in_the_embedding():

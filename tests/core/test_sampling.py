@@ -1,4 +1,4 @@
-"""The sampler, by other roads: exact laws, mpmath at the boundaries, an attack.
+"""The sampler, by other roads: exact laws, exact rounding, an attack.
 
 Every statistical test has fixed seeds and a level of 1e-4 a case.
 """
@@ -44,20 +44,6 @@ class Words:
         taken, self.left = self.left[:n], self.left[n:]
         assert len(taken) == n, "more bits asked for than the decision needs"
         return np.array(taken, dtype=np.uint64)
-
-
-class SmallUniforms:
-    """Random words whose uniform starts with `zeros` zero bits."""
-
-    def __init__(self, seed, zeros):
-        self.source, self.zeros = SeededBits(seed, 0), zeros
-
-    def words(self, n):
-        words = self.source.words(n).view(np.int64)
-        if n == 1:  # further bits of a draw, not a draw
-            return words.view(np.uint64)
-        j = np.where(words < 0, ~words, words) >> self.zeros
-        return np.where(words < 0, ~j, j).view(np.uint64)
 
 
 def laplace_cdf(k, t):
@@ -123,9 +109,9 @@ def test_every_atom_of_a_small_scale(sampler, t):
     assert stats.chisquare(np.append(observed, rest), expected).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("t", [2**20, 2**21 - 1, 2**31 + 5])
+@pytest.mark.parametrize("t", [2**20, 2**21 - 1, 2**22])
 def test_large_scales_against_the_continuous_laws(t):
-    n = 200_000 if t < 2**22 else 20_000
+    n = 200_000
     laplace = rounded_laplace(n, t, SeededBits(13, t)) / t
     gaussian = discrete_gaussian(n, t, SeededBits(14, t)) / t
     assert stats.kstest(laplace, stats.laplace.cdf).pvalue > LEVEL
@@ -139,30 +125,6 @@ def test_variance_of_a_million_draws():
     # A sample variance varies by (kurtosis - 1) / n, relatively; 3.9 deviations.
     assert abs(laplace.var() / 2 - 1) < 3.9 * math.sqrt(5 / n)
     assert abs(gaussian.var() - 1) < 3.9 * math.sqrt(2 / n)
-
-
-@pytest.mark.parametrize("t", [1, 7, 2**20])
-def test_tail_beyond_25_scales_is_exponential_again(t):
-    # Given U < 2^-40, E - 40 ln 2 is exponential (memoryless).
-    shift = 40 * math.log(2)
-    k = abs(rounded_laplace(4000, t, SmallUniforms(17, 40)))
-    assert k.min() >= math.floor(t * shift + 0.5) > 25 * t
-
-    def cdf(edge):
-        return 1 - np.exp(-np.maximum((edge + 0.5) / t - shift, 0.0))
-
-    assert chi_square(k, cdf) > LEVEL
-    if t == 2**20:
-        assert stats.kstest(k / t - shift, stats.expon.cdf).pvalue > LEVEL
-        assert np.unique(k).size > 3950  # no gaps: 23 known bits are not the end
-
-
-def test_gaussian_tail():
-    s, cut = 2**20, 5 * math.log(2)  # all proposals beyond 3.46 deviations
-    k = abs(discrete_gaussian(3000, s, SmallUniforms(18, 5))) / s
-    law = stats.truncnorm(cut, np.inf)
-    assert k.min() >= cut - 1e-5
-    assert stats.kstest(k, law.cdf).pvalue > LEVEL
 
 
 def split(value, first, n_words=3):
@@ -179,107 +141,8 @@ def near(boundary, n_bits):
     return [value for value in inside if 0 <= value < 1 << (n_bits + 192)]
 
 
-@pytest.fixture
-def precise():
-    with mpmath.workprec(500):
-        yield
-
-
-@pytest.mark.usefixtures("precise")
-@pytest.mark.parametrize("t", [1, 3, 1000, 2**20, 2**20 + 12345, 2**32])
-def test_laplace_at_rounding_boundaries(t):
-    rng = np.random.default_rng(19)
-    for depth in [*rng.uniform(0, 3, 12), 1 / t, 10.0, 14.5, 20.0, 30.0, 40.0, 43.0]:
-        k = max(1, int(depth * t))
-        for value in near(mpmath.exp(-(k - mpmath.mpf(0.5)) / t), 63):
-            u = (value + mpmath.mpf(0.5)) / mpmath.mpf(2) ** 255
-            true = int(mpmath.floor(-t * mpmath.log(u) + mpmath.mpf(0.5)))
-            j, more = split(value, 63)
-            assert rounded_laplace(1, t, Words([j, *more]))[0] == true
-            assert rounded_laplace(1, t, Words([~j, *more]))[0] == -true
-            assert sampling._decimal_laplace(j, t, Words(more)) == true
-
-
-@pytest.mark.usefixtures("precise")
-@pytest.mark.parametrize("s", [1, 2, 7, 1000, 2**20, 2**20 + 12345])
-def test_gaussian_proposals_at_boundaries(s):
-    rng = np.random.default_rng(20)
-    for depth in [*rng.uniform(0, 2.5, 15), 1 / s, 3 / (s + 1)]:
-        k = max(1, int(depth * (s + 1)))
-        for value in near(mpmath.exp(-mpmath.mpf(k) / (s + 1)), 41):
-            u = (value + mpmath.mpf(0.5)) / mpmath.mpf(2) ** 233
-            true = int(mpmath.floor(-(s + 1) * mpmath.log(u)))
-            j, more = split(value, 41)
-            for proposal, signed in ((j, [true]), (~j, [-true] if true else [])):
-                word = np.array([proposal << 22])  # U2 = 0: accept
-                drawn = sampling._gaussian_block(word, s, Words([*more, *[0] * 9]))
-                assert drawn.tolist() == signed
-
-
-@pytest.mark.usefixtures("precise")
-@pytest.mark.parametrize("s", [1, 2, 7, 1000, 2**20, 2**32 - 1])
-def test_gaussian_acceptance_at_boundaries(s):
-    rng = np.random.default_rng(21)
-    for depth in [*rng.uniform(0, 4, 40), 6.0, 8.0]:
-        j = int(2**41 * math.exp(-depth))
-        y = int(mpmath.floor(-(s + 1) * mpmath.log((j + 0.5) / mpmath.mpf(2) ** 41)))
-        edges = [j / mpmath.mpf(2) ** 41, (j + 1) / mpmath.mpf(2) ** 41]
-        if len({int(mpmath.floor(-(s + 1) * mpmath.log(edge))) for edge in edges}) > 1:
-            continue  # the proposal itself would ask for the bits
-        a = y - mpmath.mpf(s * s) / (s + 1)
-        p = mpmath.exp(-a * a / (2 * mpmath.mpf(s) ** 2))
-        for value in near(p, 22):
-            accepted = (value + mpmath.mpf(0.5)) / mpmath.mpf(2) ** 214 < p
-            j2, more = split(value, 22)
-            word = (j << 22) | j2
-            drawn = sampling._gaussian_block(np.array([word]), s, Words(more))
-            assert drawn.tolist() == ([y] if accepted else [])
-            assert (sampling._decimal_gaussian(word, s, Words(more)) == y) == accepted
-
-
-@pytest.mark.usefixtures("precise")
-@pytest.mark.parametrize("t", [1, 7, 2**20])
-def test_words_of_zeros_ask_for_more(t):
-    more = [0, 0, 0x123456789ABCDEF1, 0xFEDCBA9876543210]
-    u = mpmath.mpf((more[2] << 64) | more[3]) / mpmath.mpf(2) ** (63 + 256)
-    true = int(mpmath.floor(-t * mpmath.log(u) + mpmath.mpf(0.5)))
-    assert true > 130 * t
-    source = Words([0, *more])
-    assert rounded_laplace(1, t, source)[0] == true
-    assert len(source.left) <= 1
-    assert rounded_laplace(1, t, Words([MASK, *more]))[0] == -true
-    # The largest uniform: E below 2^-62 rounds to 0 with either sign.
-    assert rounded_laplace(2, t, Words([2**63 - 1, 2**63])).tolist() == [0, 0]
-
-
-def test_gaussian_words_at_the_ends():
-    more = [0x123456789ABCDEF1] * 4
-    for word in (0, -(2**22), -1):  # U in [0, 2^-41]: far out, all but surely rejected
-        assert sampling._gaussian_block(np.array([word]), 7, Words(more)).size == 0
-    top = 2**63 - 2**22  # U just below 1, U2 = 0: zero is kept with one sign only
-    words = np.array([top, ~top & ~(2**22 - 1)])
-    assert sampling._gaussian_block(words, 7, Words([])).tolist() == [0]
-
-
-@pytest.mark.parametrize("t", [1, 3, 7, 2**20 + 12345])
-def test_filter_and_decimal_agree(t):
-    random = SeededBits(22, t).words(2500).view(np.int64)
-    few_bits = np.arange(-256, 256) << 55  # every word of nine bits
-    few_low = np.arange(-128, 128)
-    words = np.concatenate([random, few_bits, few_low])
-    more = SeededBits(23, t).words(5000)
-    fast = rounded_laplace(words.size, t, Words([*words, *more]))
-    source = Words(more)
-    slow = [sampling._decimal_laplace(int(word), t, source) for word in words]
-    assert fast.tolist() == slow
-    fast = sampling._gaussian_block(words, t, Words(more))
-    source = Words(more)
-    slow = [sampling._decimal_gaussian(int(word), t, source) for word in words]
-    assert fast.tolist() == [k for k in slow if k is not None]
-
-
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_blocks_and_reproducibility(sampler, monkeypatch):
+def test_blocks_and_reproducibility(sampler):
     def draw(call):
         return sampler(70_001, 2**20, SeededBits(24, call))
 
@@ -292,11 +155,6 @@ def test_blocks_and_reproducibility(sampler, monkeypatch):
     assert np.unique(alone[0]).size > 60_000
     other = sampler(70_001, 2**20, SeededBits(25, 0))
     assert abs(np.corrcoef(alone[0], other)[0, 1]) < 4 / math.sqrt(70_001)
-    # Blocks are only a matter of speed: the same words give the same draws in order.
-    whole = sampler(600, 1000, SeededBits(26, 0))
-    monkeypatch.setattr(sampling, "_BLOCK", 7)
-    few = sampler(500, 1000, SeededBits(26, 0))
-    np.testing.assert_array_equal(whole[:400], few[:400])
     assert sampler(0, 5, Words([])).shape == (0,)
 
 
@@ -308,7 +166,7 @@ def test_arguments_must_be_integers_in_range():
                 sampler(1, wrong, bits)
             with pytest.raises(TypeError, match="size must be an integer"):
                 sampler(wrong, 1, bits)
-        for size, t in ((-1, 1), (1, 0), (1, -3), (1, 2**32 + 1)):
+        for size, t in ((-1, 1), (1, 0), (1, -3), (1, 2**22 + 1)):
             with pytest.raises(ValueError, match="must be from"):
                 sampler(size, t, bits)
         assert sampler(np.int64(3), np.int32(5), bits).shape == (3,)
@@ -429,10 +287,6 @@ def test_underflow_is_no_error():
         assert round_to_grid(tiny, 2.0**30).tolist() == [0, 0, 0]
         release_on_grid(tiny, 2.0**50, discrete_gaussian, SystemBits())
         release_on_grid(tiny, 2.0**-1000, rounded_laplace, SystemBits())
-        for s in (7, 2**32 - 1):
-            # Far out, exp(-u^2) is 0; at y = s, u^2 is.
-            words = [1 << 22, int(2**41 * math.exp(-s / (s + 1)) - s % 7) << 22]
-            sampling._gaussian_block(np.array(words), s, SystemBits())
 
 
 def test_release_arguments():

@@ -10,15 +10,34 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
-from test_sampling import LEVEL, SmallUniforms, Words, chi_square, near, split
+from test_sampling import LEVEL, Words, chi_square, near, split
+from test_sampling_weights import KINDS, exact
 
 from skpuffer.core import sampling, sampling_blocks
 from skpuffer.core.grid import grid_step, round_to_grid
 from skpuffer.core.sampling import SeededBits, SystemBits, release_on_grid
-from skpuffer.core.sampling_blocks import FARTHEST, exponential_power
+from skpuffer.core.sampling_blocks import FARTHEST, draw, exponential_power, staircase
+from skpuffer.core.sampling_weights import (
+    PowerWeights,
+    RoundedLaplaceWeights,
+)
 
 POWERS = [0.2, 0.25, 0.5, 0.7, 1.0]
 SCALES = [1, 2, 7, 1000, 2**20, 2**20 + 12345]
+
+
+def beyond(weights, k):
+    """Sum of w over what is larger than k, for a large k."""
+    k = np.asarray(k, dtype=float)
+    if isinstance(weights, RoundedLaplaceWeights):
+        return np.exp(-(k + 1) / weights.t) / -np.expm1(-1 / weights.t)
+    if isinstance(weights, PowerWeights):
+        return tail(k, weights.t, weights.power)
+    s = weights.s
+    if s < 100:
+        steps = k[..., np.newaxis] + np.arange(1, 400)
+        return np.exp(-(steps**2) / (2 * s**2)).sum(axis=-1)
+    return s * math.sqrt(2 * math.pi) * stats.norm.sf((k + 0.5) / s)
 
 
 def tail(k, t, power):
@@ -37,13 +56,13 @@ def cdf(k, t, power):
     last = len(near) - 1
     total = below[-1] + tail(last, t, power)
 
-    def beyond(m):  # sum of w over k > m >= 0
+    def above(m):  # sum of w over k > m >= 0
         inside = total - below[np.minimum(m, last).astype(int)]
         return np.where(m < last, inside, tail(np.maximum(m, last), t, power))
 
     k = np.asarray(k)
     sides = np.where(
-        k >= 0, 2 * total - 1 - beyond(np.maximum(k, 0)), beyond(np.maximum(-k - 1, 0))
+        k >= 0, 2 * total - 1 - above(np.maximum(k, 0)), above(np.maximum(-k - 1, 0))
     )
     return sides / (2 * total - 1)
 
@@ -74,121 +93,172 @@ def test_every_atom_of_a_small_scale(power, t):
     assert stats.chisquare(observed, expected).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("t", [1, 5, 1000, 2**20, 2**21 - 1])
-@pytest.mark.parametrize("power", POWERS)
-def test_the_staircase_is_above_the_law_and_gives_each_value_its_share(power, t):
-    stairs = sampling_blocks._staircase(power, t)
-    first, shift, height = stairs.first[1:], stairs.shift[1:], stairs.height[1:]
-    slots = 2**49 >> shift  # points of one slot for each k
-    # The slots of a block lie on each other, and blocks side by side, down to zero.
-    starts = np.flatnonzero(height == 0)
-    assert (height[1:] == np.where(height[1:], height[:-1] + slots[:-1], 0)).all()
-    low, e = first[starts], shift[starts]
-    assert low[-1] == 0
-    assert (low[:-1] == low[1:] + (1 << e[1:])).all()
-    assert low[0] + (1 << int(e[0])) == 2**stairs.tail
-    assert (stairs.mask[1:] == (1 << shift) - 1).all()
-    ends = np.append(starts[1:], len(first)) - 1
+def blocks_of(stairs):
+    """(l, e, certain slots, heights of open ones) of each block, from zero upwards."""
+    found = {}
+    slots = itertools.chain(
+        zip(
+            stairs.first[stairs.n_open :].tolist(),
+            (17 - stairs.shift[stairs.n_open :]).tolist(),
+            itertools.repeat(None),
+            strict=False,
+        ),
+        zip(
+            stairs.low[1:].tolist(),
+            (49 - stairs.width[1:]).tolist(),
+            stairs.height[1:].tolist(),
+            strict=True,
+        ),
+    )
+    for low, e, height in slots:
+        block = found.setdefault(low, [e, 0, []])
+        assert block[0] == e
+        if height is None:
+            block[1] += 1
+        else:
+            block[2].append(height)
+    return sorted((low, *block) for low, block in found.items())
+
+
+@pytest.mark.parametrize("t", [1, 5, 1000, 2**20, 2**21 - 1, 2**22])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_staircase_is_above_the_law_and_gives_each_value_its_share(kind, t):
+    weights = KINDS[kind](t)
+    stairs = staircase(weights)
+    assert stairs.n_open + np.count_nonzero(stairs.first) == 2**14
+    edge, last = 2**stairs.tail, 0
     with mpmath.workdps(40):
-
-        def points(k):
-            return stairs.unit * mpmath.exp(-((mpmath.mpf(k) / t) ** power))
-
-        for place, end in zip(low.tolist(), ends.tolist(), strict=True):
-            size = 1 << int(shift[end])
-            top = int(height[end]) + int(slots[end])
-            assert top >= points(place)
+        for low, e, certain, heights in blocks_of(stairs):
+            assert low == last  # blocks stand side by side, up to the tail
+            last = low + 2**e
+            # Slots stand on each other: the certain ones, then those left open.
+            size = 2**49 >> e
+            ranks = range(certain, certain + len(heights))
+            assert heights == [rank * size for rank in ranks]
+            top = (certain + len(heights)) * size
+            assert top >= stairs.unit * exact(weights, low)
             # All of a certain slot lies below the last value of its block.
-            sure = stairs.certain[1:] & (first == place)
-            if sure.any():
-                highest = int(height[sure].max()) + int(slots[end])
-                assert highest <= points(place + size - 1)
+            assert certain * size <= stairs.unit * exact(weights, last - 1)
+            assert certain == 0 or (low > 0 and e <= 17 and last <= 2**31)
+        assert last == edge
         # The tail: below its slot at every octave, falling from one to the next.
-        edge = 2**stairs.tail
-        first_share = points(edge) * 2 * edge
-        assert first_share <= 2**49 / 2**6
-        shares = [points(edge << i) * (edge << (2 * i + 1)) for i in range(60)]
+        shares = [
+            stairs.unit * exact(weights, edge << i) * (edge << (2 * i + 1))
+            for i in range(60)
+        ]
+        assert shares[0] <= 2**49 / 2**6
         assert all(a > b for a, b in itertools.pairwise(shares))
+        nearest = stairs.unit * 2 * edge
+        assert stairs.factor[0] == nearest
+        assert (stairs.low[0], stairs.width[0], stairs.height[0]) == (edge, 49, 0)
+        assert (stairs.factor[1:] == stairs.unit).all()
     # What the error bound of the filter supposes.
-    assert (edge / t) ** power <= 64
+    assert weights.exponent(np.array([float(edge)]))[0] <= 100
     assert edge < 2**53
-    assert not stairs.certain[0]
-    with pytest.raises(ValueError, match=r"0\.2 to 1"):
-        sampling_blocks._staircase(0.1, t)
+    # Few draws are in vain, or take more than half a word.
+    if 2**20 <= t < 2**21:
+        assert stairs.rate > 0.95
+        assert stairs.n_open < 2**14 / 20 or kind.startswith("power")
 
 
-@pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
-def test_every_word_of_few_bits(power):
-    # Each k has the same share of points, counted: the words of 17 leading bits.
-    t = 3
-    words = (np.arange(2**17, dtype=np.uint64) << np.uint64(47)).view(np.int64)
-    more = SeededBits(43, 0)
-    drawn = sampling_blocks._accepted(
-        words, sampling_blocks._staircase(power, t), t, power, more
-    )
-    stairs = sampling_blocks._staircase(power, t)
-    alone = np.unique(
-        stairs.first[(stairs.shift == 0) & (stairs.first < 2**stairs.tail)]
-    )
-    counts = np.array([(drawn == k).sum() for k in alone])
-    shares = np.exp(-((alone / t) ** power))
-    assert len(alone) >= 3
-    # A height is known to one of these words.
-    np.testing.assert_allclose(counts / counts[0], shares, atol=2 / counts[0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_a_word_decides_in_certain_slots(kind):
+    weights = KINDS[kind](2**20 + 12345)
+    stairs = staircase(weights)
+    rng = np.random.default_rng(43)
+    slot = rng.integers(stairs.n_open, 2**14, 400)
+    place = rng.integers(2**17, size=400)
+    place[:3] = 0, 2**17 - 1, 2**16
+    half = slot << 17 | place
+    half = np.where(rng.random(400) < 0.5, half, ~half) & (2**32 - 1)
+    words = half[::2] | half[1::2] << 32
+    drawn, missing = sampling_blocks._attempt(400, weights, stairs, Words(words))
+    sign = np.where(half >> 31, -1, 1)
+    expected = stairs.first[slot] + (place >> stairs.shift[slot])
+    assert drawn.tolist() == (sign * expected).tolist()
+    assert missing.size == 0
+    # As many words as are needed, and no more.
+    sampling_blocks._attempt(399, weights, stairs, Words(words))
 
 
 @pytest.mark.parametrize("t", [1, 1000, 2**20])
-@pytest.mark.parametrize("power", [0.2, 0.5, 0.7])
-def test_the_tail_is_exact(power, t):
-    # Words in the tail's slot with heights up to its highest share, but just.
-    stairs = sampling_blocks._staircase(power, t)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tail_is_exact(kind, t):
+    # Draws in the tail's slot with heights up to its highest share, but just.
+    weights = KINDS[kind](t)
+    stairs = staircase(weights)
     edge = 2**stairs.tail
-    share = stairs.factor[0] * math.exp(-((edge / t) ** power)) / 2**49
-    zeros = 14 + int(-math.log2(share))
-    words = SmallUniforms(44, zeros).words(2500).view(np.int64)
-    drawn = sampling_blocks._accepted(words, stairs, t, power, SeededBits(45, 0))
-    k = abs(drawn)
+    share = stairs.factor[0] * math.exp(-weights.exponent(np.array([float(edge)]))[0])
+    rng = np.random.default_rng(44)
+    n = 2500 if kind != "gaussian" or t == 1 else 25_000
+    v = rng.integers(int(share * 1.001) + 1, size=n)
+    assert v.max() < 2**49
+    k, accept = sampling_blocks._compare(
+        np.zeros(n, dtype=np.int32),
+        (v >> 32).astype(np.int32),
+        (v & (2**32 - 1)).astype(np.uint32),
+        weights,
+        stairs,
+        SeededBits(45, 0),
+    )
+    k = k[accept]
     assert k.min() >= edge
-    assert stats.binomtest(int((drawn < 0).sum()), drawn.size).pvalue > LEVEL
-    beyond = tail(edge - 1, t, power)
-    above, below = (tail(m, t, power) / beyond for m in (k - 1, k))
+    of_tail = beyond(weights, edge - 1)
+    above, below = (beyond(weights, m) / of_tail for m in (k - 1, k))
     # Uniform, each atom spread over its own mass.
-    u = below + (above - below) * np.random.default_rng(45).random(k.size)
+    u = below + (above - below) * rng.random(k.size)
     assert k.size > 30
     assert stats.kstest(u, "uniform").pvalue > LEVEL
+    # And its probability is that of the law.
+    expected = of_tail * stairs.unit / float(int(share * 1.001) + 1)
+    assert stats.binomtest(k.size, n, min(expected, 1.0)).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("power", [0.2, 0.37, 0.5, 1.0])
-def test_acceptance_at_boundaries(power):
-    t, rng = 2**20 + 12345, np.random.default_rng(46)
-    stairs = sampling_blocks._staircase(power, t)
-    open_ = np.flatnonzero(~stairs.certain[1:]) + 1
+@pytest.mark.parametrize("kind", KINDS)
+def test_acceptance_at_boundaries(kind):
+    rng = np.random.default_rng(46)
+    weights = KINDS[kind](2**20 + 12345)
+    stairs = staircase(weights)
     tried = 0
     with mpmath.workprec(500):
-        for slot in rng.choice(open_, 60).tolist():
-            e, low = int(stairs.shift[slot]), int(stairs.first[slot])
-            k = low + int(rng.integers(1 << e))
-            edge = stairs.unit * mpmath.exp(-((mpmath.mpf(k) / t) ** mpmath.mpf(power)))
+        for slot in [1, *rng.integers(1, stairs.n_open, 500).tolist()]:
+            width, low = int(stairs.width[slot]), int(stairs.low[slot])
+            k = low + int(rng.integers(2 ** (49 - width)))
+            edge = stairs.unit * exact(weights, k)
             base = int(stairs.height[slot])
-            width = 49 - e
             # Where the boundary cuts this slot: heights just beside it.
             place = (edge - base) / mpmath.mpf(2) ** width
             if not 0 < place < 1:
                 continue
             tried += 1
+            if tried > 25:
+                break
             for value in near(place, width):
                 v = base + (value + mpmath.mpf(0.5)) / mpmath.mpf(2) ** 192
                 known, more = split(value, width)
-                word = slot << 49 | known << e | (k - low)
-                for signed, sign in ((word, 1), (~word, -1)):
-                    drawn = sampling_blocks._accepted(
-                        np.array([signed]), stairs, t, power, Words(more)
+                point = slot << 49 | (k - low) << width | known
+                half, rest = point >> 32, point & (2**32 - 1)
+                for signed, sign in ((half, 1), (~half & (2**32 - 1), -1)):
+                    drawn, missing = sampling_blocks._attempt(
+                        1, weights, stairs, Words([signed, rest, *more])
                     )
-                    zero = k == 0 and sign < 0
-                    assert drawn.tolist() == (
-                        [sign * k] if v < edge and not zero else []
-                    )
+                    if v < edge and not (k == 0 and sign < 0):
+                        assert (drawn.tolist(), missing.size) == ([sign * k], 0)
+                    else:
+                        assert missing.tolist() == [0]
     assert tried > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_zero_has_one_sign(kind):
+    weights = KINDS[kind](7)
+    stairs = staircase(weights)
+    zero = int(np.flatnonzero((stairs.low == 0) & (stairs.height == 0))[0])
+    half = zero << 17
+    for word, lost in ((half, []), (~half & (2**32 - 1), [0])):
+        found = sampling_blocks._attempt(1, weights, stairs, Words([word, 0]))
+        assert found[0].tolist() == [0]
+        assert found[1].tolist() == lost
 
 
 def test_lazy_decisions_ask_for_more():
@@ -198,12 +268,14 @@ def test_lazy_decisions_ask_for_more():
     with mpmath.workprec(300):
         rest = int((2**49 * mpmath.exp(-1) - whole) * 2**128)
     high, low = rest >> 64, rest & (2**64 - 1)
+    one = PowerWeights(1000, 0.5)
     for last, expected in ((low - 1, True), (low + 1, False)):
         source = Words([high, last, 0])
-        found = sampling_blocks._below(whole, 1000, 2**49, 1000, 0.5, source)
+        found = sampling_blocks._below(whole, 1000, 2**49, one, source)
         assert found == expected
         assert len(source.left) == 1
-    assert sampling_blocks._below(2**49 - 1, 0, 2**49, 7, 0.5, Words([]))
+    seven = PowerWeights(7, 0.5)
+    assert sampling_blocks._below(2**49 - 1, 0, 2**49, seven, Words([]))
 
 
 def test_octaves_and_uniforms():
@@ -218,12 +290,13 @@ def test_octaves_and_uniforms():
 
 def test_values_beyond_64_bits_are_cut_off_as_sums():
     # The octave from 2^63 on, and a height that is zero as far as one looks.
-    stairs = sampling_blocks._staircase(0.2, 2**20)
+    weights = PowerWeights(2**20, 0.2)
+    stairs = staircase(weights)
     octave = 63 - stairs.tail
-    for word, expected in ((0, FARTHEST), (-1, -FARTHEST)):
-        source = Words([2 ** (63 - octave), *[0] * 20])
-        drawn = sampling_blocks._accepted(np.array([word]), stairs, 2**20, 0.2, source)
-        assert drawn.tolist() == [expected]
+    for word, expected in ((0, FARTHEST), (2**32 - 1, -FARTHEST)):
+        source = Words([word, 0, 2 ** (63 - octave), *[0] * 20])
+        drawn, missing = sampling_blocks._attempt(1, weights, stairs, source)
+        assert (drawn.tolist(), missing.size) == ([expected], 0)
         assert 5 < len(source.left) < 15
 
     def sampler(size, t, bits):
@@ -239,12 +312,44 @@ def test_values_beyond_64_bits_are_cut_off_as_sums():
     ]
 
 
-def test_blocks_reproducibility_and_arguments(monkeypatch):
-    whole = exponential_power(600, 1000, 0.5, SeededBits(47, 0))
-    monkeypatch.setattr(sampling_blocks, "_BLOCK", 7)
-    few = exponential_power(500, 1000, 0.5, SeededBits(47, 0))
-    np.testing.assert_array_equal(whole[:400], few[:400])
-    assert exponential_power(0, 5, 0.5, Words([])).shape == (0,)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_accepted_is_drawn_again(kind, monkeypatch):
+    # Draws are those of one long attempt, with the spare ones in place of the lost.
+    weights = KINDS[kind](1000)
+    stairs = staircase(weights)
+    n = 5000
+    found = sampling_blocks._draw_block(n, weights, stairs, SeededBits(50, 0))
+    lost = 1 - stairs.rate
+    spare = int(lost * n + 3 * math.sqrt(lost * n)) + 2
+    whole, missing = sampling_blocks._attempt(
+        n + spare, weights, stairs, SeededBits(50, 0)
+    )
+    accepted = np.delete(whole, missing)
+    assert len(accepted) >= n
+    kept = np.setdiff1d(np.arange(n), missing)
+    np.testing.assert_array_equal(found[kept], whole[kept])
+    gaps = np.setdiff1d(np.arange(n), kept)
+    np.testing.assert_array_equal(found[gaps], accepted[len(kept) : n])
+    # With nothing accepted at first, or too few, the rest comes from further words.
+    attempt, calls = sampling_blocks._attempt, []
+
+    def unlucky(size, *rest):
+        drawn, missing = attempt(size, *rest)
+        calls.append(size)
+        return drawn, np.arange(size) if len(calls) <= 2 else missing
+
+    monkeypatch.setattr(sampling_blocks, "_attempt", unlucky)
+    found = draw(300, weights, SeededBits(51, 0))
+    assert len(calls) >= 3
+    assert found.shape == (300,)
+    again = SeededBits(51, 0)
+    for size in calls[:2]:
+        attempt(size, weights, stairs, again)
+    monkeypatch.setattr(sampling_blocks, "_attempt", attempt)
+    np.testing.assert_array_equal(found, draw(300, weights, again))
+
+
+def test_blocks_and_arguments(monkeypatch):
     for size, t in ((-1, 1), (1, 0), (1, 2**22 + 1)):
         with pytest.raises(ValueError, match="must be from"):
             exponential_power(size, t, 0.5, SystemBits())
@@ -253,6 +358,10 @@ def test_blocks_reproducibility_and_arguments(monkeypatch):
             exponential_power(1, 5, power, SystemBits())
     with np.errstate(all="raise"):
         exponential_power(1000, 2**20, 0.2, SystemBits())
+    assert exponential_power(0, 5, 0.5, Words([])).shape == (0,)
+    monkeypatch.setattr(sampling_blocks, "_BLOCK", 700)  # the last is not full
+    draws = exponential_power(50_000, 1000, 0.5, SeededBits(47, 0))
+    assert chi_square(draws, lambda k: cdf(k, 1000, 0.5)) > LEVEL
 
 
 def test_the_low_bits_do_not_tell_the_input():

@@ -9,12 +9,14 @@ from skpuffer.core.calibration._closed_form import ClosedForm
 from skpuffer.core.calibration._exact import Exact, MixtureWitness
 from skpuffer.core.calibration._order import best_order
 from skpuffer.core.calibration._protocol import (
+    START_SHARE,
     BoundedPair,
     Budget,
     Calibrated,
     CalibrationRule,
     Pair,
 )
+from skpuffer.core.calibration._searched import NEARLY_MAXIMUM
 from skpuffer.core.calibration._shift_rule import ShiftRule
 from skpuffer.core.calibration._solve import CalibrationError, log_moment, solve_scale
 from skpuffer.core.calibration._transport import Transport
@@ -25,7 +27,9 @@ RULES: dict[str, type[CalibrationRule]] = {
 }
 
 __all__ = [
+    "NEARLY_MAXIMUM",
     "RULES",
+    "START_SHARE",
     "AlphaWasserstein",
     "BoundedPair",
     "Budget",

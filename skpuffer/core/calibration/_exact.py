@@ -59,8 +59,7 @@ class MixtureWitness:
         """Take what a pair of one column offers."""
         if isinstance(pair, BoundedPair):
             return cls(None, pair.bound)
-        shifts = pair.bound.shifts[:, 0]
-        return cls(MixturePair.from_coupling(pair.coupling, shifts), pair.bound)
+        return cls(pair.mixtures, pair.bound)
 
     def on_grid(self, step: FloatArray) -> MixtureWitness:
         """Return the same for the data rounded half up to the grid."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from skpuffer.core.coupling import Coupling, ShiftBound, couple, couple_in_place
+from skpuffer.core.coupling import Coupling, ShiftBound, plan_in_place, start_plan
 from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.mixtures import MixturePair
+from skpuffer.core.monotone import MonotoneShifts
+from skpuffer.core.plans import Effort, Plan
 from skpuffer.core.prior import Conditional, FloatArray
+
+# The share of an effort that a first plan may take; a rule's own search has the rest.
+START_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -72,28 +78,61 @@ class Pair:
     weights : ndarray of shape (k,)
         The scales of the columns are a common factor times these; zero for a
         constant column, which moves nothing and gets no noise.
+    effort : Effort
+        What the search for a coupling of very many rows of several columns may cost.
     """
 
     first: Conditional
     second: Conditional
     weights: FloatArray
+    effort: Effort = field(default_factory=Effort)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that no rule has refined yet."""
+        effort = self.effort.part(START_SHARE)
+        return start_plan(self.first, self.second, self._units, effort)
+
+    @cached_property
+    def plan_in_place(self) -> Plan:
+        """A plan that leaves common mass where it is."""
+        effort = self.effort.part(START_SHARE)
+        return plan_in_place(self.first, self.second, self._units, effort)
 
     @cached_property
     def coupling(self) -> Coupling:
-        """The coupling that no rule has refined yet."""
-        units = np.where(self.weights > 0, self.weights, np.inf)
-        return couple(self.first, self.second, units)
+        """The coupling that `plan` describes."""
+        return Coupling.from_plan(self.first, self.second, self.plan)
 
     @cached_property
     def bound(self) -> ShiftBound:
         """The shifts of `coupling`."""
+        if MonotoneShifts.serves(self.first, self.second):
+            return MonotoneShifts(
+                self.first, self.second, lambda: self.coupling.shift_bound()
+            )
         return self.coupling.shift_bound()
 
     @cached_property
     def bound_in_place(self) -> ShiftBound:
-        """The shifts of a coupling that leaves common mass where it is."""
-        units = np.where(self.weights > 0, self.weights, np.inf)
-        return couple_in_place(self.first, self.second, units).shift_bound()
+        """The shifts of `plan_in_place`."""
+        plan = self.plan_in_place
+        return Coupling.from_plan(self.first, self.second, plan).shift_bound()
+
+    def within(self, share: float) -> Pair:
+        """Return the pair with the same first plan and a share of the effort."""
+        other = replace(self, effort=self.effort.part(share))
+        other.__dict__["plan"] = self.plan
+        return other
+
+    @property
+    def _units(self) -> FloatArray:
+        return np.where(self.weights > 0, self.weights, np.inf)
+
+    @cached_property
+    def mixtures(self) -> MixturePair | None:
+        """Both conditionals of one column; None where a mass is too small for it."""
+        return MixturePair.from_coupling(self.coupling, self.bound.shifts[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +158,14 @@ class Calibrated(NamedTuple):
         The factor of the column weights; zero where no noise is needed.
     witness : Witness
         What `holds` is asked about at that factor.
+    is_least : bool
+        Whether the condition is known to fail below, for the data or for the data on
+        their grid.
     """
 
     unit: float
     witness: Any
+    is_least: bool = False
 
 
 class CalibrationRule(Protocol):

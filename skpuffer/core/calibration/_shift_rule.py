@@ -13,8 +13,16 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.core.calibration._protocol import BoundedPair, Budget, Calibrated, Pair
-from skpuffer.core.calibration._solve import log_moment, solve_scale
+from skpuffer.core.calibration._searched import searched_coupling
+from skpuffer.core.calibration._solve import (
+    Root,
+    find_root,
+    log_moment,
+    log_moments,
+    solve_scale,
+)
 from skpuffer.core.coupling import Coupling, ShiftBound
+from skpuffer.core.grid import grid_steps
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
     EXACT_LIMIT,
@@ -29,6 +37,13 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 # Re-solving a plan stops when it gains less than this.
 _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
+# Shifts times orders whose divergences are computed at once.
+_WORK = 2**14
+# Cells whose root is found first where there are more shifts.
+_FEW = 2**8
+# As logarithms: how well it is found, how long a last step by the fall there may be, and
+# how far beyond its end one stays; how many steps there are.
+_ROUGHLY, _SETTLED, _MARGIN, _STEPS = 1e-5, 5e-5, 1e-9, 5
 
 
 class ShiftRule(ABC):
@@ -82,13 +97,57 @@ class ShiftRule(ABC):
         """Find the smallest factor of the weights at which the condition holds."""
         if witness.is_zero:
             return 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spans = np.nan_to_num(witness.shifts.max(axis=0) / weights)
+        start, fall = self._near(witness, law, budget, weights)
         return solve_scale(
             lambda unit: self.functional(witness, law, budget, unit * weights),
             self.target(budget),
-            start=float(spans.max()),
+            start=start,
+            fall=fall,
         )
+
+    def _near(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, weights: FloatArray
+    ) -> Root:
+        """Return about where the condition of a witness begins to hold.
+
+        Its root on few cells in place of very many shifts.
+        """
+        few = _few(witness, law)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spans = np.nan_to_num(few.shifts.max(axis=0) / weights)
+        start = Root(float(spans.max()), 1.5)
+        if few is witness:
+            return start
+        return find_root(
+            lambda unit: self.functional(few, law, budget, unit * weights),
+            self.target(budget),
+            start=start.scale,
+            tolerance=_ROUGHLY,
+        )
+
+    def _guess(
+        self, witness: ShiftBound, law: NoiseLaw, budget: Budget, weights: FloatArray
+    ) -> Calibrated:
+        """Estimate the factor for very many shifts on the grid of the release.
+
+        From the root on few cells, by steps as long as the fall there says, since
+        functionals fall alike. Whoever asks confirms the answer.
+        """
+        if witness.is_zero:
+            return Calibrated(0.0, witness)
+        unit, fall = self._near(witness, law, budget, weights)
+        for _ in range(_STEPS):
+            scale = unit * weights
+            moved = witness.on_grid(grid_steps(scale))
+            ratio = self.functional(moved, law, budget, scale) / self.target(budget)
+            gap = math.log(ratio) / fall if 0 < ratio < math.inf else math.inf
+            if not abs(gap) < 1:
+                break
+            unit *= math.exp(gap)
+            if abs(gap) < _SETTLED:
+                return Calibrated(unit * math.exp(_MARGIN), witness, is_least=True)
+        unit = self.unit_scale(witness, law, budget, weights)
+        return Calibrated(unit, witness)
 
     def divergence(
         self, witness: ShiftBound, law: NoiseLaw, budget: Budget, scale: FloatArray
@@ -111,6 +170,13 @@ class ShiftRule(ABC):
         best = self.first(pair, law, budget)
         if not (self.refines and isinstance(pair, Pair) and best.unit > 0):
             return best
+        if self._has_many_points(pair):
+            in_place = best.witness is not pair.bound
+            start = pair.plan_in_place if in_place else pair.plan
+            found = searched_coupling(self, pair, law, budget, start, best.unit)
+            bound = found.shift_bound()
+            unit = self.unit_scale(bound, law, budget, pair.weights)
+            return Calibrated(unit, bound) if unit < best.unit else best
         for _ in range(_MAX_REFINEMENTS if self._can_refine(pair, law, budget) else 0):
             bound = self._refined(pair, law, budget, best.unit)
             unit = self.unit_scale(bound, law, budget, pair.weights)
@@ -134,6 +200,9 @@ class ShiftRule(ABC):
         found = []
         for bound in bounds:
             fewer = bound.compressed() if law.convex else bound.rounded_up()
+            if self.refines and law.convex and _few(fewer, law) is not fewer:
+                found.append(self._guess(fewer, law, budget, pair.weights))
+                continue
             unit = self.unit_scale(fewer, law, budget, pair.weights)
             found.append(Calibrated(unit, fewer))
         return min(found, key=lambda answer: answer.unit)
@@ -145,11 +214,16 @@ class ShiftRule(ABC):
         """
         return not law.convex and not self.looks_at_largest(budget)
 
+    def _has_many_points(self, pair: Pair) -> bool:
+        """Whether a plan of several columns is searched, not solved."""
+        atoms = max(len(pair.first.mass), len(pair.second.mass))
+        return atoms > EXACT_LIMIT and int(np.count_nonzero(pair.weights)) > 1
+
     def _can_refine(self, pair: Pair, law: NoiseLaw, budget: Budget) -> bool:
         """Whether another plan may be better, and is found in reasonable time."""
         atoms = max(len(pair.first.mass), len(pair.second.mass))
         if int(np.count_nonzero(pair.weights)) > 1:
-            return atoms <= EXACT_LIMIT
+            return True
         # Among very many values of one column there is little to gain.
         return atoms <= EXACT_LIMIT // 2 and self._concave(law, budget)
 
@@ -168,8 +242,7 @@ class ShiftRule(ABC):
         cost = self.exponents(
             shifts.reshape(-1, shifts.shape[2]), law, budget, unit * pair.weights
         ).reshape(shifts.shape[:2])
-        known = pair.coupling
-        start = Plan(known.rows, known.columns, known.mass)
+        start = pair.plan
         try:
             plan = self.better_plan(cost, first_mass, second_mass, budget, start)
         except TransportPlanError:
@@ -259,3 +332,31 @@ def divergences(
     """Return the divergence of `n_releases` copies for each shift vector."""
     single = law.shift_divergence(shifts, alpha=budget.alpha, scale=scale)
     return budget.n_releases * single
+
+
+def divergences_at(
+    witness: ShiftBound,
+    law: NoiseLaw,
+    alphas: FloatArray,
+    scale: FloatArray,
+    n_releases: int,
+) -> FloatArray:
+    """Bound the divergence of a release at several finite orders, shape (a,).
+
+    As `ShiftRule.divergence` does at one, which is the same for every rule.
+    """
+    found: FloatArray = np.empty(len(alphas))
+    most = max(_WORK // witness.shifts.size, 1)
+    for begin in range(0, len(alphas), most):
+        part = slice(begin, begin + most)
+        excess = alphas[part] - 1
+        exponents = law.shift_divergence(
+            witness.shifts, alpha=alphas[part], scale=scale
+        )
+        exponents *= (n_releases * excess)[:, np.newaxis]
+        found[part] = log_moments(exponents, witness.mass) / excess
+    return found
+
+
+def _few(witness: ShiftBound, law: NoiseLaw) -> ShiftBound:
+    return witness.compressed(_FEW) if law.convex else witness.rounded_up(_FEW)

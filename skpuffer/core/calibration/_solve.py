@@ -4,23 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.core.prior import FloatArray
 
-# Relative accuracy of the root in the logarithm of the scale; the scale itself is
-# then rounded to 20 bits.
-_ROOT_TOLERANCE = 1e-11
+# How far above the root the logarithm of a scale may be, and the part of it that is
+# aimed at. The scale itself is then rounded to 20 bits.
+_ROOT_TOLERANCE, _AIM = 8e-11, 0.25
+# Scales that are tried at all, as logarithms.
+_REACH = 700.0
+# The fall of the functional, on two logarithms, before any is known, and what falls are
+# believed; two places so near to each other tell how it falls there.
+_FALL, _LEAST_FALL, _STEEPEST, _NEAR = 1.5, 0.05, 200.0, 0.01
+# How far the first look may be from the start: twice as far each time.
+_STRIDE = 2.0
+# After so many looks halving takes turns with what is faster.
+_PATIENCE = 8
 
 
 class CalibrationError(RuntimeError):
     """No scale could be shown to satisfy its condition."""
 
 
+class Root(NamedTuple):
+    """A scale and how the functional falls there.
+
+    Attributes
+    ----------
+    scale : float
+    fall : float
+        Minus the slope of its logarithm over that of the scale, about.
+    """
+
+    scale: float
+    fall: float
+
+
 def solve_scale(
-    functional: Callable[[float], float], target: float, *, start: float
+    functional: Callable[[float], float],
+    target: float,
+    *,
+    start: float,
+    fall: float = _FALL,
 ) -> float:
     """Return the smallest scale with ``functional(scale) <= target``.
 
@@ -32,11 +59,14 @@ def solve_scale(
         Positive.
     start : float
         A positive guess of the scale.
+    fall : float
+        A positive guess of how the functional falls: see `Root`.
 
     Returns
     -------
     float
-        Above the root by at most a relative 1e-10; the condition holds at it.
+        Above the root by at most a relative 1e-10; the condition was seen to hold at
+        it.
 
     Raises
     ------
@@ -48,10 +78,26 @@ def solve_scale(
     >>> round(solve_scale(lambda scale: 3 / scale, 1.5, start=1.7), 9)
     2.0
     """
+    return find_root(functional, target, start=start, fall=fall).scale
+
+
+def find_root(
+    functional: Callable[[float], float],
+    target: float,
+    *,
+    start: float,
+    fall: float = _FALL,
+    tolerance: float = _ROOT_TOLERANCE,
+) -> Root:
+    """Solve as `solve_scale` does, and say how the functional falls.
+
+    Secants on two logarithms, where the functional is nearly a straight line, each
+    aimed a little to the side where the condition holds; halving where they do not
+    help. `tolerance` is how far above the root the logarithm of the scale may be.
+    """
     log_target = math.log(target)
 
     def excess(log_scale: float) -> float:
-        # On two logarithms the functional is nearly a straight line.
         value = functional(math.exp(log_scale))
         if math.isnan(value):
             raise CalibrationError("the calibration condition is not a number")
@@ -59,34 +105,44 @@ def solve_scale(
         # Neighbouring numbers can have one logarithm.
         return gap if value <= target else max(gap, 1e-300)
 
-    upper = math.log(start)
-    lower = upper
-    stride = math.log(2.0)
-    if excess(upper) <= 0:
-        while True:
-            lower = upper - stride
-            if lower < -700:
-                return math.exp(upper)
-            if excess(lower) > 0:
-                break
-            upper = lower
-    else:
-        while True:
-            upper = lower + stride
-            if upper > 700:
-                raise CalibrationError("no finite scale satisfies the condition")
-            if excess(upper) <= 0:
-                break
-            lower = upper
-    root = brentq(excess, lower, upper, xtol=_ROOT_TOLERANCE, rtol=1e-14)
-    step = _ROOT_TOLERANCE
-    while not functional(math.exp(root)) <= target:
-        root += step
-        step *= 2
-        if root > upper:
-            # `upper` was seen to satisfy the condition.
-            return math.exp(upper)
-    return math.exp(root)
+    lower, upper, stride = -math.inf, math.inf, _STRIDE
+    place = math.log(start)
+    gap, before, look = excess(place), None, 0
+    while True:
+        if gap <= 0:
+            upper = place
+        else:
+            lower = place
+        close = False
+        if before is not None:
+            drop = (before[1] - gap) / (place - before[0])
+            if _LEAST_FALL <= drop <= _STEEPEST:
+                fall, close = drop, abs(place - before[0]) < _NEAR
+        # Near the root the fall there tells how far it is.
+        if close and gap <= 0 and -gap / fall <= tolerance:
+            break
+        if upper - lower <= tolerance or upper <= -_REACH:
+            break
+        if lower >= _REACH:
+            raise CalibrationError("no finite scale satisfies the condition")
+        before, look = (place, gap), look + 1
+        guess = place + gap / fall + _AIM * tolerance
+        if gap <= 0 and abs(guess - place) < tolerance:
+            # As far below as is good enough: this ends it, or tells the fall.
+            guess = place - tolerance
+        if math.isinf(upper - lower):
+            # No end is known on one side: look there, further each time.
+            move = guess - place
+            if look > _PATIENCE or abs(move) > stride or (move > 0) == (gap <= 0):
+                guess = place + math.copysign(stride, gap if gap else -1.0)
+            stride *= 2
+            place = min(max(guess, -_REACH), _REACH)
+        else:
+            halve = look > _PATIENCE and look % 2
+            inside = lower < guess < upper
+            place = guess if inside and not halve else (lower + upper) / 2
+        gap = excess(place)
+    return Root(math.exp(upper), fall)
 
 
 def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
@@ -107,3 +163,22 @@ def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
     if top < 700.0:
         return math.log1p(float((mass * np.expm1(exponents)).sum()))
     return top + math.log(float((mass * np.exp(exponents - top)).sum()))
+
+
+def log_moments(exponents: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return `log_moment` of each row of exponents, shape (a, m); they are overwritten.
+
+    >>> log_moments(np.array([[0.0, 1.0], [0.0, 800.0]]), np.ones(2) / 2).round(4).tolist()
+    [0.6201, 799.3069]
+    """
+    tops = exponents.max(axis=1)
+    found: FloatArray = tops.copy()
+    small = tops < 700.0
+    if small.any():
+        part = exponents if small.all() else exponents[small]
+        np.expm1(part, out=part)
+        part *= mass
+        found[small] = np.log1p(part.sum(axis=1))
+    for row in np.flatnonzero(~small & np.isfinite(tops)).tolist():
+        found[row] = log_moment(exponents[row], mass)
+    return found

@@ -3,81 +3,52 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
-from skpuffer.core.calibration import Budget
+from skpuffer.core.calibration import NEARLY_MAXIMUM, START_SHARE, Budget
 from skpuffer.core.channels._channel import Channel
-from skpuffer.core.channels._coarse import (
-    Costs,
-    Indices,
-    coarse_plan,
-    improved_plan,
-)
 from skpuffer.core.channels._rows import RowPair
 from skpuffer.core.channels._witness import dearest
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.plans import (
+    LogCosts,
     Plan,
+    SummedCosts,
+    TransportPlanError,
     bottleneck_plan,
+    coarse_plan,
+    descended_plan,
     exponential_cost,
     exponential_plan,
     useful_ceiling,
 )
-from skpuffer.core.prior import FloatArray, common_masses
-
-# Pairs of values whose divergences are looked up; pairs of rows looked at together.
-_TABLE, _PART = 2**20, 2**9
-# At α = ∞ a search of parts lowers a moment of this many times the bound.
-_NEARLY_MAXIMUM = 64.0
+from skpuffer.core.prior import FloatArray, IntArray, common_masses
 
 
 def _divergences(
-    pair: RowPair, law: NoiseLaw, budget: Budget, scale: FloatArray
-) -> Costs:
-    """Return what gives the divergence of all pairs of some rows, all copies."""
-    tables: list[tuple[Indices, Indices, FloatArray]] = []
-    direct: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-    for column, distances in enumerate(pair.columns):
-        values, others = pair.first.support[:, column], pair.second.support[:, column]
-        size = scale[[column]]
-        if distances is not None:
-            if size > 0:
-                table = Channel.of(distances, float(size[0])).table(alpha=budget.alpha)
-                place = values.astype(np.intp), others.astype(np.intp)
-                tables.append((*place, dearest(table)))
-            continue
-        distinct, place_a = np.unique(values, return_inverse=True)
-        opposite, place_b = np.unique(others, return_inverse=True)
-        if len(distinct) * len(opposite) <= _TABLE:
-            table = _shift_table(law, budget.alpha, distinct, opposite, size)
-            tables.append((place_a, place_b, table))
-        else:
-            direct.append((values, others, size))
+    pair: RowPair, law: NoiseLaw, budget: Budget, scale: FloatArray, factor: float
+) -> SummedCosts:
+    """Return a factor times the divergence of pairs of rows, all copies."""
+    costs = SummedCosts(factor * budget.n_releases)
+    for distances, column, size in zip(pair.columns, pair.values, scale, strict=True):
+        if distances is None:
 
-    def costs(rows: Indices, columns: Indices) -> FloatArray:
-        total = np.zeros((len(rows), len(columns)))
-        for place_a, place_b, table in tables:
-            total += table[np.ix_(place_a[rows], place_b[columns])]
-        for values, others, size in direct:
-            total += _shift_table(
-                law, budget.alpha, values[rows], others[columns], size
+            def cost(moved: FloatArray, size: FloatArray = size) -> FloatArray:
+                return law.shift_divergence(
+                    moved[:, None], alpha=budget.alpha, scale=size[None]
+                )
+
+            costs.add(column, cost)
+        elif size > 0:
+            table = dearest(
+                Channel.of(distances, float(size)).table(alpha=budget.alpha)
             )
-        return budget.n_releases * total
-
+            place = column.values.astype(np.intp)
+            costs.add_table(place, column.others.astype(np.intp), table)
     return costs
-
-
-def _shift_table(
-    law: NoiseLaw,
-    alpha: float,
-    values: FloatArray,
-    others: FloatArray,
-    scale: FloatArray,
-) -> FloatArray:
-    shifts = np.abs(np.subtract.outer(values, others)).reshape(-1, 1)
-    found = law.shift_divergence(shifts, alpha=alpha, scale=scale)
-    return np.asarray(found.reshape(len(values), len(others)))
 
 
 def solved_plan(
@@ -85,8 +56,8 @@ def solved_plan(
 ) -> Plan:
     """Return the plan with the least functional at the scales."""
     first, second, _ = common_masses(pair.first, pair.second)
-    costs = _divergences(pair, law, budget, scale)
-    total = costs(np.arange(len(first)), np.arange(len(second)))
+    costs = _divergences(pair, law, budget, scale, 1.0)
+    total = costs.table(np.arange(len(first)), np.arange(len(second)))
     if math.isinf(budget.alpha):
         return bottleneck_plan(first, second, total, start)
     ceiling = useful_ceiling(first, second, budget.log_target)
@@ -94,33 +65,53 @@ def solved_plan(
 
 
 def searched_plan(
-    pair: RowPair, start: Plan, law: NoiseLaw, budget: Budget, scale: FloatArray
+    pair: RowPair,
+    start: Plan,
+    law: NoiseLaw,
+    budget: Budget,
+    unit: float,
+    scale_of: Callable[[Plan], float],
+    enough: float,
 ) -> Plan:
-    """Return a better plan of very many rows: cells first, then parts."""
-    first, second, _ = common_masses(pair.first, pair.second)
+    """Return a better plan of very many rows: cells first, then parts.
+
+    Parameters
+    ----------
+    pair : RowPair
+    start : Plan
+    law : NoiseLaw
+    budget : Budget
+    unit : float
+        The factor of the weights that `start` needs.
+    scale_of : callable
+        The factor that a plan needs.
+    enough : float
+        A factor below which nothing is gained.
+    """
     finite = math.isfinite(budget.alpha)
-    excess = budget.alpha - 1 if finite else _NEARLY_MAXIMUM / budget.epsilon
-    goal = budget.log_target if finite else _NEARLY_MAXIMUM
-    ceiling = useful_ceiling(first, second, goal)
-    divergences = _divergences(pair, law, budget, scale)
+    goal = budget.log_target if finite else NEARLY_MAXIMUM
 
-    def costs(rows: Indices, columns: Indices) -> FloatArray:
-        return exponential_cost(excess * divergences(rows, columns), ceiling)
+    def costs_at(scale: float, level: int) -> LogCosts:
+        sharpness = NEARLY_MAXIMUM * 2.0**level / budget.epsilon
+        factor = budget.alpha - 1 if finite else sharpness
+        return _divergences(pair, law, budget, scale * pair.weights, factor)
 
-    plans = [start]
+    plan = start
     if pair.cells is not None:
-        plans.append(coarse_plan(costs, pair.cells, pair.keys, first, second))
-    spent = [_cost_of(plan, costs) for plan in plans]
-    points, others = pair.embedded(pair.first), pair.embedded(pair.second)
-    return improved_plan(plans[int(np.argmin(spent))], costs, points, others)
+        first, second, _ = common_masses(pair.first, pair.second)
+        ceiling = useful_ceiling(first, second, goal)
+        costs = costs_at(unit, 0)
 
+        def bounded(rows: IntArray, columns: IntArray) -> FloatArray:
+            return exponential_cost(costs.table(rows, columns), ceiling)
 
-def _cost_of(plan: Plan, costs: Costs) -> float:
-    """Add up what a plan pays, part by part."""
-    total, mass = 0.0, plan.mass.astype(np.float64)
-    order = np.argsort(plan.rows, kind="stable")
-    for part in np.array_split(order, -(-len(order) // _PART)):
-        rows, place = np.unique(plan.rows[part], return_inverse=True)
-        columns, other = np.unique(plan.columns[part], return_inverse=True)
-        total += float(mass[part] @ costs(rows, columns)[place, other])
-    return total
+        # A refinement that fails costs noise, not privacy.
+        with suppress(TransportPlanError):
+            plan = coarse_plan(bounded, pair.cells, pair.keys, first, second)
+        needed = scale_of(plan)
+        plan, unit = (plan, needed) if needed < unit else (start, unit)
+    points, others = pair.points
+    effort = pair.effort.part(1 - START_SHARE)
+    return descended_plan(
+        plan, unit, points, others, costs_at, scale_of, effort, enough=enough
+    )

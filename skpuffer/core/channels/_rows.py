@@ -8,14 +8,14 @@ the noise for numbers, those of the channels for categories.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from skpuffer.core.channels._coarse import Indices, cells_of, coarse_plan
+from skpuffer.core.calibration import START_SHARE
 from skpuffer.core.channels._metric import mean_distance
 from skpuffer.core.channels._witness import (
     Columns,
@@ -25,13 +25,24 @@ from skpuffer.core.channels._witness import (
     WorstRow,
 )
 from skpuffer.core.coupling import Coupling, ShiftBound, distance_up
-from skpuffer.core.plans import EXACT_LIMIT, Plan, in_place_plan, quadratic_plan
+from skpuffer.core.plans import (
+    EXACT_LIMIT,
+    Column,
+    Effort,
+    Plan,
+    cells_of,
+    coarse_plan,
+    in_place_plan,
+    quadratic_plan,
+)
 from skpuffer.core.prior import (
     Conditional,
     FloatArray,
     IntArray,
     common_masses,
 )
+
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +64,16 @@ class RowPair:
     weights : ndarray of shape (k,)
         The scales are a common factor times these; zero for a constant column.
     columns : Columns
+    effort : Effort
+        What the search for a coupling of very many rows may cost; two directions that
+        are not alike share it.
     """
 
     first: Conditional
     second: Conditional
     weights: FloatArray
     columns: Columns
+    effort: Effort = field(default_factory=Effort)
 
     @property
     def symmetric(self) -> bool:
@@ -76,7 +91,13 @@ class RowPair:
 
     def reversed(self) -> RowPair:
         """Return the pair for the other direction."""
-        return RowPair(self.second, self.first, self.weights, self.columns)
+        return replace(self, first=self.second, second=self.first)
+
+    def within(self, share: float) -> RowPair:
+        """Return the pair with the same first plan and a share of the effort."""
+        other = replace(self, effort=self.effort.part(share))
+        other.__dict__["start"] = self.start
+        return other
 
     @cached_property
     def is_number(self) -> NDArray[np.bool_]:
@@ -92,10 +113,11 @@ class RowPair:
             return Plan(place, place, first)
         points, others = self.embedded(self.first), self.embedded(self.second)
         rows, more = self.first.support, self.second.support
+        effort = self.effort.part(START_SHARE)
         if self.small or self.cells is None:
 
             def rest(goes: Indices, comes: Indices, *left: IntArray) -> Plan:
-                return quadratic_plan(points[goes], others[comes], *left)
+                return quadratic_plan(points[goes], others[comes], *left, effort=effort)
 
             return in_place_plan(rows, more, first, second, rest)
 
@@ -104,6 +126,25 @@ class RowPair:
             return found
 
         return coarse_plan(squares, self.cells, self.keys, first, second)
+
+    @cached_property
+    def values(self) -> tuple[Column, ...]:
+        """The values of both, column by column."""
+        return tuple(
+            Column(values, others)
+            for values, others in zip(
+                self.first.support.T, self.second.support.T, strict=True
+            )
+        )
+
+    @cached_property
+    def points(self) -> tuple[FloatArray, FloatArray]:
+        """The rows of both as points near a common origin: see `embedded`."""
+        points, others = self.embedded(self.first), self.embedded(self.second)
+        low = np.minimum(points.min(axis=0), others.min(axis=0))
+        high = np.maximum(points.max(axis=0), others.max(axis=0))
+        middle = low / 2 + high / 2
+        return points - middle, others - middle
 
     @property
     def small(self) -> bool:

@@ -26,9 +26,6 @@ from skpuffer.core.prior import FloatArray
 # Re-solving a plan stops when it gains less than this.
 _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
-# The same where only parts are re-solved, which takes some ten seconds.
-_SEARCH_GAIN = 0.03
-_MAX_SEARCHES = 3
 # No entry of a channel changes once the scale is so small a part of any distance:
 # what is beyond e^−64 is below its unit of 2^−62.
 _SMALLEST = 1 / 64
@@ -66,6 +63,7 @@ class RowTransport:
             return Calibrated(unit, pair.bound)
         if pair.bound.is_zero:
             return Calibrated(0.0, pair.bound)
+        pair = pair if pair.symmetric else pair.within(0.5)
         plan, forward, unit = self._descend(pair, pair.start, law, budget, 0.0)
         if pair.symmetric:
             return Calibrated(unit, RowWitness((forward,)))
@@ -81,25 +79,30 @@ class RowTransport:
         A plan that is optimal at a scale satisfies the condition there whenever any
         plan does. Nothing is gained below `enough`, which another direction needs.
         """
-        best = pair.direction(plan)
-        unit = self.unit_scale(RowWitness((best,)), law, budget, pair.weights)
-        better = solved_plan if pair.small else searched_plan
-        for _ in range(_MAX_REFINEMENTS if pair.small else _MAX_SEARCHES):
+
+        def scale_of(found: Plan) -> float:
+            witness = RowWitness((pair.direction(found),))
+            return self.unit_scale(witness, law, budget, pair.weights)
+
+        unit = scale_of(plan)
+        if unit > enough and not pair.small:
+            plan = searched_plan(pair, plan, law, budget, unit, scale_of, enough)
+            return plan, pair.direction(plan), scale_of(plan)
+        for _ in range(_MAX_REFINEMENTS):
             if unit <= enough:
                 break
             try:
-                found = better(pair, plan, law, budget, unit * pair.weights)
+                found = solved_plan(pair, plan, law, budget, unit * pair.weights)
             except TransportPlanError:
                 # A refinement that fails costs noise, not privacy.
                 break
-            moved = pair.direction(found)
-            needed = self.unit_scale(RowWitness((moved,)), law, budget, pair.weights)
+            needed = scale_of(found)
             gain = 1 - needed / unit
             if gain > 0:
-                plan, best, unit = found, moved, needed
-            if gain < (_REFINE_GAIN if pair.small else _SEARCH_GAIN):
+                plan, unit = found, needed
+            if gain < _REFINE_GAIN:
                 break
-        return plan, best, unit
+        return plan, pair.direction(plan), unit
 
     def unit_scale(
         self,

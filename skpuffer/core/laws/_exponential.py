@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.core.laws._laplace import Laplace
-from skpuffer.core.laws._protocol import standardised
+from skpuffer.core.laws._protocol import Order, standardised
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.sampling import BitSource, release_on_grid, rounded_laplace
-from skpuffer.core.sampling_blocks import LEAST_POWER, exponential_power
+from skpuffer.core.sampling_blocks import exponential_power
+from skpuffer.core.sampling_weights import LEAST_POWER
 
 _SECTION = "Ding, Yang and Zhang 2026, section III-A4"
 _BOUND = "what the largest log ratio of a shift, |shift|^p / θ, allows at each order"
@@ -76,7 +77,7 @@ class Exponential:
         }
 
     def shift_divergence(
-        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+        self, shifts: ArrayLike, *, alpha: Order, scale: ArrayLike
     ) -> FloatArray:
         """Σ log(cosh((α−½)c) / cosh(c/2)) / (α−1), c = |shift|^p / θ: an *upper bound*.
 
@@ -98,19 +99,21 @@ class Exponential:
         if self.power == 1:
             return Laplace().shift_divergence(shifts, alpha=alpha, scale=scale)
         c = self._distances(shifts, scale)
-        if math.isinf(alpha):
+        if np.ndim(alpha) == 0 and math.isinf(alpha):
             return np.asarray(c.sum(axis=1))
+        order = np.asarray(alpha, dtype=np.float64)[..., np.newaxis, np.newaxis]
+        c, orders = np.broadcast_arrays(c, order)
         result = np.empty_like(c)
-        near = c < _LARGE / alpha
+        near = c < _LARGE / orders
         # cosh A − cosh B is a product: nothing cancels.
-        half = c[near] / 2
-        excess = 2 * np.sinh(alpha * half) * np.sinh((alpha - 1) * half) / np.cosh(half)
+        half, a = c[near] / 2, orders[near]
+        excess = 2 * np.sinh(a * half) * np.sinh((a - 1) * half) / np.cosh(half)
         result[near] = np.log1p(excess)
-        far = c[~near]
-        result[~near] = (alpha - 1) * far + (
-            np.log1p(np.exp(-(2 * alpha - 1) * far)) - np.log1p(np.exp(-far))
+        far, a = c[~near], orders[~near]
+        result[~near] = (a - 1) * far + (
+            np.log1p(np.exp(-(2 * a - 1) * far)) - np.log1p(np.exp(-far))
         )
-        return np.asarray(result.sum(axis=1) / (alpha - 1))
+        return np.asarray(result.sum(axis=-1) / (order[..., 0] - 1))
 
     def wasserstein_exponent(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike

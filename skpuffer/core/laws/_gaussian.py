@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.core.laws._protocol import standardised
+from skpuffer.core.laws._protocol import Order, standardised
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.sampling import BitSource, discrete_gaussian, release_on_grid
 
@@ -25,7 +25,7 @@ class Gaussian:
     sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(
-        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+        self, shifts: ArrayLike, *, alpha: Order, scale: ArrayLike
     ) -> FloatArray:
         """α Σ shift² / 2σ² [Mironov 2017, Proposition 7]; at α = ∞ infinite or 0.
 
@@ -36,9 +36,9 @@ class Gaussian:
         """
         with np.errstate(over="ignore"):
             squares = np.square(standardised(shifts, scale)).sum(axis=1)
-            if math.isinf(alpha):
+            if np.ndim(alpha) == 0 and math.isinf(alpha):
                 return np.where(squares > 0, math.inf, 0.0)
-            return np.asarray(alpha / 2 * squares)
+            return np.asarray(np.asarray(alpha)[..., np.newaxis] / 2 * squares)
 
     def wasserstein_exponent(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike

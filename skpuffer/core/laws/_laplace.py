@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.core.laws._protocol import standardised
+from skpuffer.core.laws._protocol import Order, standardised
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.sampling import BitSource, release_on_grid, rounded_laplace
 
-# Below this argument exp(x) − 1 − x is summed as a series.
-_SERIES_LIMIT = 0.1
+# Below this α |shift| / b linear terms that cancel would cost more than four bits: there
+# exp(x) − 1 − x is summed as a series.
+_NEAR = 0.125
 _SERIES_TERMS = 10
 
 
@@ -28,7 +29,7 @@ class Laplace:
     sources: ClassVar[Mapping[str, str]] = {}
 
     def shift_divergence(
-        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+        self, shifts: ArrayLike, *, alpha: Order, scale: ArrayLike
     ) -> FloatArray:
         """[Mironov 2017, Proposition 6]; at α = ∞ the sum of |shift| / b.
 
@@ -36,18 +37,31 @@ class Laplace:
         --------
         >>> Laplace().shift_divergence([[1.0]], alpha=2.0, scale=1.0).round(4)
         array([0.6191])
+        >>> Laplace().shift_divergence([[1.0]], alpha=np.array([2.0, 9.0]), scale=1.0)
+        array([[0.61912363],
+               [0.92050141]])
         """
         ratio = standardised(shifts, scale)
-        if math.isinf(alpha):
+        if np.ndim(alpha) == 0 and math.isinf(alpha):
             return np.asarray(ratio.sum(axis=1))
-        near = ratio < 1.0 / alpha
-        result = np.empty_like(ratio)
-        result[near] = np.log1p(_excess(ratio[near], alpha))
-        far = ratio[~near]
-        result[~near] = (alpha - 1) * far + np.log1p(
-            -(alpha - 1) / (2 * alpha - 1) * -np.expm1(-(2 * alpha - 1) * far)
-        )
-        return np.asarray(result.sum(axis=1) / (alpha - 1))
+        order = np.asarray(alpha, dtype=np.float64)[..., np.newaxis, np.newaxis]
+        excess = order - 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            twice = 2 * order - 1
+            moment: FloatArray = np.expm1(-twice * ratio)
+            moment *= excess / twice
+            np.log1p(moment, out=moment)
+            moment += excess * ratio
+        near = ratio < _NEAR / order
+        if near.any():
+            close = np.broadcast_to(ratio, near.shape)[near]
+            several = order.size > 1
+            orders = np.broadcast_to(order, near.shape)[near] if several else alpha
+            moment[near] = np.log1p(_excess(close, orders))
+        single = moment.shape[-1] == 1
+        total: FloatArray = moment[..., 0] if single else moment.sum(axis=-1)
+        total /= excess[..., 0]
+        return total
 
     def wasserstein_exponent(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
@@ -80,8 +94,8 @@ class Laplace:
         return release_on_grid(values, scale, rounded_laplace, bits, out)
 
 
-def _excess(ratio: FloatArray, alpha: float) -> FloatArray:
-    """Return φ − 1 = E exp((α−1) D) − 1 without cancellation, for small ratios.
+def _excess(ratio: FloatArray, alpha: Order) -> FloatArray:
+    """Return φ − 1 = E exp((α−1) D) − 1 without cancellation, for small α · ratio.
 
     The linear parts of the two exponentials cancel, so only what remains beyond
     them is added up, and both remainders are non-negative.
@@ -92,13 +106,12 @@ def _excess(ratio: FloatArray, alpha: float) -> FloatArray:
 
 
 def _exp_remainder(x: FloatArray) -> FloatArray:
-    """Return exp(x) − 1 − x with full relative precision."""
-    small = np.abs(x) < _SERIES_LIMIT
-    result = np.expm1(x) - x
-    tiny = x[small]
-    total = np.zeros_like(tiny)
+    """Return exp(x) − 1 − x of small numbers with full relative precision."""
+    total: FloatArray = np.zeros_like(x)
     for term in range(_SERIES_TERMS + 1, 1, -1):
-        total = (1.0 + total) * tiny / term
+        total += 1.0
+        total *= x
+        total /= term
     # The loop leaves x²/2 + x³/6 + … divided by x.
-    result[small] = total * tiny
-    return result
+    total *= x
+    return total

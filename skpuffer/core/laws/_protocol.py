@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from skpuffer.core.prior import FloatArray
 from skpuffer.core.sampling import BitSource
 
+# One Rényi order, or several finite ones, shape (a,).
+Order = float | FloatArray
+
 
 class NoiseLaw(Protocol):
     """A symmetric additive noise, independent per column, with a scale per column.
@@ -46,7 +49,7 @@ class NoiseLaw(Protocol):
         ...
 
     def shift_divergence(
-        self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
+        self, shifts: ArrayLike, *, alpha: Order, scale: ArrayLike
     ) -> FloatArray:
         """Rényi divergence between the noise and the noise moved by each shift.
 
@@ -54,15 +57,15 @@ class NoiseLaw(Protocol):
         ----------
         shifts : array-like of shape (m, k)
             Rows are shift vectors in data units; the sign does not matter.
-        alpha : float
-            Order in (1, `max_order`].
+        alpha : float or ndarray of shape (a,)
+            Order in (1, `max_order`], or several finite ones.
         scale : array-like of shape (k,) or scalar
             Positive scales; where a scale is zero, the divergence is 0 for a zero
             shift and infinite otherwise.
 
         Returns
         -------
-        ndarray of shape (m,)
+        ndarray of shape (m,), or (a, m) of several orders
             In nats, summed over the columns: exact up to round-off, or an upper bound
             where the law says so.
         """

@@ -8,10 +8,15 @@ marginals are not. Pure arrays; POT, in `_exact` alone, is imported when needed.
 
 Up to `EXACT_LIMIT` points a side: `quadratic_plan`, then `exponential_plan` or
 `bottleneck_plan` at the scale found. Beyond, `quadratic_plan` takes the best of several
-sorted projections and improves it by `refine_plan`.
+sorted projections, `coarse_plan` solves a problem of few cells and spreads it out, and
+`descended_plan` lowers any cost from there, part by part, as far as an `Effort` allows.
 """
 
 from skpuffer.core.plans._bottleneck import bottleneck_plan
+from skpuffer.core.plans._cells import cells_of, coarse_plan
+from skpuffer.core.plans._costs import Column, LogCosts, SummedCosts, summed
+from skpuffer.core.plans._descend import Search, descended_plan
+from skpuffer.core.plans._effort import USUAL_EFFORT, Effort
 from skpuffer.core.plans._exact import (
     emd_plan,
     exponential_cost,
@@ -20,19 +25,22 @@ from skpuffer.core.plans._exact import (
 )
 from skpuffer.core.plans._in_place import in_place_plan
 from skpuffer.core.plans._plan import Plan, TransportPlanError, monotone_plan
-from skpuffer.core.plans._search import (
-    EXACT_LIMIT,
-    projected_plan,
-    quadratic_plan,
-    refine_plan,
-    resolve_part,
-)
+from skpuffer.core.plans._search import EXACT_LIMIT, projected_plan, quadratic_plan
 
 __all__ = [
     "EXACT_LIMIT",
+    "USUAL_EFFORT",
+    "Column",
+    "Effort",
+    "LogCosts",
     "Plan",
+    "Search",
+    "SummedCosts",
     "TransportPlanError",
     "bottleneck_plan",
+    "cells_of",
+    "coarse_plan",
+    "descended_plan",
     "emd_plan",
     "exponential_cost",
     "exponential_plan",
@@ -40,7 +48,6 @@ __all__ = [
     "monotone_plan",
     "projected_plan",
     "quadratic_plan",
-    "refine_plan",
-    "resolve_part",
+    "summed",
     "useful_ceiling",
 ]

@@ -8,10 +8,12 @@ a common offset. Imports numpy and the solver next door.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
+from skpuffer.core.plans._costs import Column, summed
+from skpuffer.core.plans._descend import Search
+from skpuffer.core.plans._effort import USUAL_EFFORT, Effort
 from skpuffer.core.plans._exact import emd_plan
 from skpuffer.core.plans._plan import (
     Floats,
@@ -19,21 +21,26 @@ from skpuffer.core.plans._plan import (
     Masses,
     Plan,
     check_masses,
-    merged,
     monotone_plan,
     shares,
 )
 
-ShiftCost = Callable[[Floats], Floats]
-
 EXACT_LIMIT = 2000  # points a side up to which quadratic_plan solves to optimality
-_CHUNK = 300  # pairs re-solved together by refine_plan
-_MAX_SOLVES = 1500  # chunks re-solved in all: about half a minute
+# Passes of a search from sorted projections, unless one gains less than this share of
+# the cost: rules go on with their own costs.
+_PASSES, _GAIN = 10, 0.01
+# A multiple of the squared distance of points in [-1, 1] that its exponential follows.
+_FAINT = 2.0**-30
 _SEED = 20_240_613  # directions of projections: fixed, so that plans repeat
 
 
 def quadratic_plan(
-    points_a: Floats, points_b: Floats, mass_a: Masses, mass_b: Masses
+    points_a: Floats,
+    points_b: Floats,
+    mass_a: Masses,
+    mass_b: Masses,
+    *,
+    effort: Effort = USUAL_EFFORT,
 ) -> Plan:
     """Return a coupling of small mean squared distance.
 
@@ -43,6 +50,8 @@ def quadratic_plan(
         Finite; the columns are already divided by their weights.
     mass_a, mass_b : ndarray of positive integers, shapes (n,) and (m,)
         Equal totals.
+    effort : Effort
+        Of `projected_plan`.
 
     Returns
     -------
@@ -65,7 +74,7 @@ def quadratic_plan(
     [1, 0]
     """
     if max(len(points_a), len(points_b)) > EXACT_LIMIT:
-        return projected_plan(points_a, points_b, mass_a, mass_b)
+        return projected_plan(points_a, points_b, mass_a, mass_b, effort=effort)
     left, right = check_masses(mass_a, mass_b)
     a, b, order_a, order_b = _canonical(points_a, points_b, left, right)
     same = np.array_equal(a, b) and np.array_equal(left[order_a], right[order_b])
@@ -84,18 +93,21 @@ def projected_plan(
     mass_a: Masses,
     mass_b: Masses,
     *,
+    effort: Effort = USUAL_EFFORT,
     n_projections: int = 30,
 ) -> Plan:
     """Return a coupling of moderate mean squared distance, for many points.
 
     The best of several monotone couplings of one-dimensional projections (every
     axis, the difference of the means, the first principal direction and random
-    ones from a fixed seed), improved by `refine_plan`.
+    ones from a fixed seed), improved by a few passes of a `Search`.
 
     Parameters
     ----------
     points_a, points_b, mass_a, mass_b
         As in `quadratic_plan`.
+    effort : Effort
+        What the passes may cost.
     n_projections : int
         Number of directions tried; the named directions are always among them.
 
@@ -128,120 +140,19 @@ def projected_plan(
         if best is None or value < least:
             best, least = plan, value
     assert best is not None
-    plan = refine_plan(best, a, b, _squares)
+    plan = best
+    search = Search(a, b, effort)
+    columns = [Column(x, y) for x, y in zip(a.T, b.T, strict=True)]
+    costs = summed(columns, lambda _, distance: distance**2, _FAINT)
+    for _ in range(_PASSES):
+        if search.over:
+            break
+        plan = search.pass_over(plan, costs)
+        value = float(shares(plan.mass) @ _squares(a[plan.rows] - b[plan.columns]))
+        if not value < (1 - _GAIN) * least:
+            break
+        least = value
     return Plan(order_a[plan.rows], order_b[plan.columns], plan.mass)
-
-
-def refine_plan(
-    plan: Plan,
-    points_a: Floats,
-    points_b: Floats,
-    cost: ShiftCost,
-    *,
-    n_sweeps: int = 5,
-) -> Plan:
-    """Lower the total cost of a coupling by re-solving parts of it.
-
-    Each sweep sorts the pairs by a random projection of source + target, cuts them
-    in chunks of 300 pairs and solves each chunk as a small transport problem. A
-    chunk changes only if its cost falls. At most 1,500 chunks are solved in all,
-    the costliest of a sweep first: beyond 90,000 pairs the last sweeps do nothing,
-    beyond 450,000 the first leaves chunks out.
-
-    Parameters
-    ----------
-    plan : Plan
-        Any coupling with integer masses.
-    points_a, points_b : ndarray, shapes (n, k) and (m, k)
-        Finite.
-    cost : callable
-        ``cost(shifts)`` with shifts (p, k), signed source minus target, returns p
-        finite non-negative costs. Clip exponential costs (`exponential_cost`).
-    n_sweeps : int
-        Number of sweeps wanted.
-
-    Returns
-    -------
-    Plan
-        The same marginals exactly; the total cost is never higher.
-
-    Raises
-    ------
-    ValueError, TransportPlanError
-        As `emd_plan`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x, index = np.array([[0.0], [3.0]]), np.array([0, 1])
-    >>> crossed = Plan(index, index[::-1], np.array([1, 1]))
-    >>> plan = refine_plan(crossed, x, x, lambda shifts: abs(shifts).sum(axis=1))
-    >>> plan.columns[np.argsort(plan.rows)].tolist()
-    [0, 1]
-    """
-    a, b = _centred(points_a, points_b)
-    points_a, points_b = np.asarray(points_a), np.asarray(points_b)
-
-    def costs(atoms_a: Indices, atoms_b: Indices) -> Floats:
-        shifts = points_a[atoms_a][:, None, :] - points_b[atoms_b][None, :, :]
-        table = _costs(cost, shifts.reshape(-1, shifts.shape[-1]))
-        return table.reshape(len(atoms_a), len(atoms_b))
-
-    generator = np.random.Generator(np.random.PCG64(_SEED))
-    budget = _MAX_SOLVES
-    for _ in range(n_sweeps):
-        plan = merged(plan)
-        direction = generator.standard_normal((a.shape[1],))
-        key = _project(a[plan.rows] + b[plan.columns], direction)
-        pair_cost = _costs(cost, points_a[plan.rows] - points_b[plan.columns])
-        value = plan.mass.astype(np.float64) * pair_cost
-        chunks = np.array_split(np.argsort(key, kind="stable"), -(-len(key) // _CHUNK))
-        chunks.sort(key=lambda chunk: -float(value[chunk].sum()))
-        parts = []
-        for number, chunk in enumerate(chunks):
-            old = Plan(*(field[chunk] for field in plan))
-            spent = float(value[chunk].sum())
-            if number < budget and spent > 0:
-                parts.append(resolve_part(old, spent, costs))
-            else:
-                parts.append(old)
-        plan = Plan(*(np.concatenate(field) for field in zip(*parts, strict=True)))
-        budget -= len(chunks)
-    return plan
-
-
-def resolve_part(old: Plan, spent: float, costs: Callable[..., Floats]) -> Plan:
-    """Solve some pairs of a plan afresh; keep them unless the cost falls.
-
-    Parameters
-    ----------
-    old : Plan
-        The pairs.
-    spent : float
-        What they cost.
-    costs : callable
-        ``costs(atoms_a, atoms_b)``: finite and not negative, of all pairs of some
-        points of either side, given by their positions.
-    """
-    atoms_a, rows = np.unique(old.rows, return_inverse=True)
-    atoms_b, columns = np.unique(old.columns, return_inverse=True)
-    left = np.zeros(len(atoms_a), dtype=old.mass.dtype)
-    right = np.zeros(len(atoms_b), dtype=old.mass.dtype)
-    np.add.at(left, rows, old.mass)
-    np.add.at(right, columns, old.mass)
-    table = costs(atoms_a, atoms_b)
-    new = emd_plan(left, right, table)
-    value = new.mass.astype(np.float64) @ table[new.rows, new.columns]
-    if value >= spent:
-        return old
-    return Plan(atoms_a[new.rows], atoms_b[new.columns], new.mass)
-
-
-def _costs(cost: ShiftCost, shifts: Floats) -> Floats:
-    values = np.asarray(cost(shifts), dtype=np.float64)
-    if values.shape != (len(shifts),) or not (values >= 0).all():
-        raise ValueError("cost must return one finite non-negative value a shift.")
-    return values
 
 
 def _centred(points_a: Floats, points_b: Floats) -> tuple[Floats, Floats]:

@@ -1,7 +1,7 @@
-"""Couplings of very many rows: solved on few cells, spread out, improved in parts.
+"""Couplings of very many rows: solved on few cells and spread out.
 
 Contract: exact integer marginals, as everywhere; any coupling is sound, a poor one only
-costs noise. Results repeat: directions of sweeps have a fixed seed.
+costs noise. Imports numpy and the solver next door.
 """
 
 from __future__ import annotations
@@ -11,23 +11,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skpuffer.core.plans import Plan, emd_plan, monotone_plan, resolve_part
-from skpuffer.core.prior import FloatArray, IntArray
+from skpuffer.core.plans._exact import emd_plan
+from skpuffer.core.plans._plan import Floats, Indices, Masses, Plan, monotone_plan
 
-Indices = NDArray[np.intp]
 # Costs of all pairs of some rows of each side.
-Costs = Callable[[Indices, Indices], FloatArray]
+Costs = Callable[[Indices, Indices], Floats]
 
 # Cells a side: their problem is solved to optimality.
 CELLS = 1200
 _BINS = (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2)
-# Pairs re-solved together, and how many such parts in all.
-_CHUNK, _MOST_PARTS = 300, 600
-_SEED = 20_261_130
 
 
 def cells_of(
-    rows_a: FloatArray, rows_b: FloatArray, is_number: NDArray[np.bool_]
+    rows_a: Floats, rows_b: Floats, is_number: NDArray[np.bool_]
 ) -> tuple[Indices, Indices] | None:
     """Put rows in the same cells on both sides, by quantiles of their numbers.
 
@@ -52,7 +48,7 @@ def cells_of(
     return None
 
 
-def middles(cells: Indices, keys: FloatArray) -> tuple[Indices, Indices]:
+def middles(cells: Indices, keys: Floats) -> tuple[Indices, Indices]:
     """Return the occupied cells and a row in the middle of each, by a key."""
     order = np.lexsort((keys, cells))
     found, start, count = np.unique(cells[order], return_index=True, return_counts=True)
@@ -63,10 +59,10 @@ def spread_plan(
     flows: Plan,
     cells_a: Indices,
     cells_b: Indices,
-    keys_a: FloatArray,
-    keys_b: FloatArray,
-    mass_a: IntArray,
-    mass_b: IntArray,
+    keys_a: Floats,
+    keys_b: Floats,
+    mass_a: Masses,
+    mass_b: Masses,
 ) -> Plan:
     """Turn a coupling of cells into one of their rows, in the order of a key.
 
@@ -117,9 +113,9 @@ def spread_plan(
 def coarse_plan(
     costs: Costs,
     cells: tuple[Indices, Indices],
-    keys: tuple[FloatArray, FloatArray],
-    mass_a: IntArray,
-    mass_b: IntArray,
+    keys: tuple[Floats, Floats],
+    mass_a: Masses,
+    mass_b: Masses,
 ) -> Plan:
     """Couple the cells at least cost between their middle rows, and spread that out."""
     (cell_a, row_a), (cell_b, row_b) = (
@@ -135,50 +131,3 @@ def coarse_plan(
     np.add.at(whole_b, place_b, mass_b)
     flows = emd_plan(whole_a, whole_b, costs(row_a, row_b))
     return spread_plan(flows, place_a, place_b, *keys, mass_a, mass_b)
-
-
-def improved_plan(
-    plan: Plan, costs: Costs, points_a: FloatArray, points_b: FloatArray
-) -> Plan:
-    """Re-solve parts of a coupling, those that a random direction puts together.
-
-    As `refine_plan`, with costs that are looked up by rows.
-
-    Parameters
-    ----------
-    plan : Plan
-    costs : callable
-        Of all pairs of some rows, finite and not negative.
-    points_a, points_b : ndarray of shape (n, p) and (m, p)
-        The embedded rows.
-
-    Returns
-    -------
-    Plan
-        The same marginals; the total cost is never higher.
-    """
-    generator = np.random.Generator(np.random.PCG64(_SEED))
-    left = _MOST_PARTS
-    while left > 0:
-        direction = generator.standard_normal(points_a.shape[1])
-        key = (points_a @ direction)[plan.rows] + (points_b @ direction)[plan.columns]
-        order = np.argsort(key, kind="stable")
-        chunks = np.array_split(order, -(-len(order) // _CHUNK))
-        parts = [
-            _resolved(Plan(*(field[chunk] for field in plan)), costs)
-            if number < left
-            else Plan(*(field[chunk] for field in plan))
-            for number, chunk in enumerate(chunks)
-        ]
-        left -= len(chunks)
-        plan = Plan(*(np.concatenate(field) for field in zip(*parts, strict=True)))
-    return plan
-
-
-def _resolved(old: Plan, costs: Costs) -> Plan:
-    """Solve one part afresh, if it costs anything."""
-    atoms_a, rows = np.unique(old.rows, return_inverse=True)
-    atoms_b, columns = np.unique(old.columns, return_inverse=True)
-    table = costs(atoms_a, atoms_b)
-    spent = float(old.mass.astype(np.float64) @ table[rows, columns])
-    return old if spent == 0 else resolve_part(old, spent, lambda *_: table)
