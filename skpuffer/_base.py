@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import NO_ROWS, Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release
 from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import BitsOf, release_lazily
+from skpuffer._lazy_release import release_lazily
+from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
@@ -160,7 +161,7 @@ class AdditiveRelease(Release):
     def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
         remaining, values = rows
         noises = [additive(self._fitted_law, scale) for scale in self.scale_.tolist()]
-        released = self._release(values, noises, bits)
+        released = released_columns(values, noises, bits, self.n_jobs)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         sets = (None,) * len(self.guarantee_.columns)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from inspect import signature
@@ -16,21 +15,19 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales
 from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import BitsOf, count_lazily
+from skpuffer._lazy_release import count_lazily
+from skpuffer._noise import BitsOf, fresh_source, refuse_off_grid
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import CountedRows, Sample
-from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
-from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
@@ -40,12 +37,7 @@ from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 # of another kind loses the types of columns, so that a release is written as the right
 # kind from the start.
 NO_ROWS = object()
-# Rows that a thread releases at a time, each chunk with its own stream of bits.
-_CHUNK = 2**18
 _COUNTING = Lock()
-
-# Writes the release of some values of one column.
-ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
 
 
 class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -265,8 +257,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _fresh_bits(self, seed: int | None) -> BitsOf:
         """Return bits for one release, which no other call shares."""
-        call = self._next_call()
-        return lambda column, chunk, values: _bits(seed, call, column, chunk)
+        return fresh_source(seed, self._next_call())
 
     @abstractmethod
     def _rows(self, X: Any) -> Any:
@@ -279,34 +270,6 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _layout(self, X: Any) -> Any:
         """Return the release of no rows; wrong columns are refused here."""
-
-    def _release(
-        self, values: np.ndarray, noises: Sequence[ColumnNoise], bits: BitsOf
-    ) -> np.ndarray:
-        """Release each column, chunk by chunk, on `n_jobs` threads."""
-        released = np.empty_like(values, order="F")
-        tasks = [
-            (column, start)
-            for column in range(values.shape[1])
-            for start in range(0, len(values), _CHUNK)
-        ]
-
-        def run(task: tuple[int, int]) -> None:
-            column, start = task
-            noises[column](
-                values[start : start + _CHUNK, column],
-                released[start : start + _CHUNK, column],
-                bits(column, start // _CHUNK, values[start : start + _CHUNK, column]),
-            )
-
-        n_threads = min(effective_n_jobs(self.n_jobs), len(tasks))
-        if n_threads == 1:
-            for task in tasks:
-                run(task)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(run, tasks))
-        return released
 
     def _released_nothing(self) -> np.ndarray:
         return np.empty((0, len(self.guarantee_.columns)))
@@ -387,35 +350,3 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 @cache
 def _names_of(kind: type[Release]) -> tuple[str, ...]:
     return tuple(list(signature(kind.__init__).parameters)[1:])
-
-
-def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:
-    """Return a source of bits that no other call, column or chunk shares."""
-    if seed is None:
-        return SystemBits()
-    # One number for the three, each below 2^32.
-    return SeededBits(seed, (call << 64) + (column << 32) + chunk)
-
-
-def additive(law: Any, scale: float) -> ColumnNoise:
-    """Return what adds the noise of a law to a column of numbers."""
-
-    def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:
-        if scale:
-            law.perturb(values, scale=scale, bits=bits, out=out)
-        else:
-            out[:] = values
-
-    return release
-
-
-def refuse_off_grid(
-    values: np.ndarray, scale: np.ndarray, names: Sequence[str]
-) -> None:
-    """Refuse values too large for the grid, before any noise is drawn."""
-    for column, name in enumerate(names):
-        if scale[column]:
-            try:
-                check_grid_range(values[:, column], grid_step(float(scale[column])))
-            except ValueError as error:
-                raise ValueError(f"column {name!r}: {error}") from None

@@ -9,51 +9,21 @@ another order or with other values, have noise of their own.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from os import urandom
 from typing import Any
 
-import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from skpuffer._lazy import map_lazily, without_rows
+from skpuffer._noise import keyed_source, seeded_source
 from skpuffer._validation import labels_beside
-from skpuffer.core.bits import (
-    KEY_BYTES,
-    BitSource,
-    KeyedBits,
-    SeededBits,
-    bound_key,
-)
+from skpuffer.core.bits import KEY_BYTES
 from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import ParameterError
 
-# The source of bits for a column's chunk, by their numbers and the chunk's values.
-BitsOf = Callable[[int, int, np.ndarray], BitSource]
-
 # What a partition's release does not read.
 _REPORTS = ("profile_", "report_")
-
-
-def keyed_source(key: bytes, partition: int) -> BitsOf:
-    """Return bits of a secret key for a partition: for these values, and no others."""
-
-    def bits(column: int, chunk: int, values: np.ndarray) -> BitSource:
-        return KeyedBits(bound_key(key, values), partition, column, chunk)
-
-    return bits
-
-
-def seeded_source(seed: int, call: int, partition: int) -> BitsOf:
-    """Return bits of a seed and the number of a call, for a partition."""
-
-    def bits(column: int, chunk: int, values: np.ndarray) -> BitSource:
-        # One number for the four, each below 2^32; rows in memory have 0 in front.
-        number = (partition + 1 << 96) + (call << 64) + (column << 32) + chunk
-        return SeededBits(seed, number)
-
-    return bits
 
 
 class PartitionRelease:

@@ -9,9 +9,16 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import NO_ROWS, ColumnNoise, Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release
 from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import BitsOf, release_lazily
+from skpuffer._lazy_release import release_lazily
+from skpuffer._noise import (
+    BitsOf,
+    ColumnNoise,
+    additive,
+    refuse_off_grid,
+    released_columns,
+)
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
@@ -165,7 +172,7 @@ class RowRelease(Release):
             additive(law, scale) if counts is None else _drawn(Channel(counts))
             for counts, scale in zip(self._counts, self.scale_.tolist(), strict=True)
         ]
-        released = self._release(values, noises, bits)
+        released = released_columns(values, noises, bits, self.n_jobs)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         asked = RowRelease.transform(self, NO_ROWS)

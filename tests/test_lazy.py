@@ -251,7 +251,7 @@ def test_categories_are_drawn_afresh_in_every_partition():
 
 
 def test_chunks_of_a_partition_are_independent(monkeypatch):
-    monkeypatch.setattr("skpuffer._estimator._CHUNK", 100)
+    monkeypatch.setattr("skpuffer._noise._CHUNK", 100)
     one = people(500)[["age"]].assign(age=[30, 31] * 250)
     estimator = RenyiPufferfishLaplace().fit(one, secret=["F", "M"] * 250)
     noise = estimator.transform(dd.from_pandas(one, npartitions=1)).compute() - one
