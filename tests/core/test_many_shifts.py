@@ -132,7 +132,7 @@ ORDERS = np.array([1.001, 1.5, 2.0, 7.0, 40.0, 1000.0])
 
 
 @pytest.mark.parametrize(
-    "law", [*(LAWS[name]() for name in LAWS), Exponential(1.0)], ids=repr
+    "law", [*(LAWS[name]() for name in LAWS), Exponential(1.0)], ids=[*LAWS, "power 1"]
 )
 def test_a_law_takes_several_orders(law):
     rng = np.random.default_rng(2)
