@@ -8,11 +8,15 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import NO_ROWS, Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import release_lazily
+from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
     Sample,
+    read_layout,
     read_rows,
     read_sample,
     to_multiples,
@@ -77,6 +81,9 @@ class AdditiveRelease(Release):
         """Make the law of the current parameters; what fit made is what is released."""
         return LAWS[self._law]()
 
+    def _check(self) -> Settings:
+        return check_parameters(self._law_instance(), self._parameters())
+
     def _prepare(
         self,
         X: Any,
@@ -86,7 +93,7 @@ class AdditiveRelease(Release):
         weight: Any,
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
-        settings = check_parameters(self._law_instance(), self._parameters())
+        settings = self._check()
         given = (X, y, secret, prior, weight)
         sample = recalled(self, *given, counted)
         if sample is None:
@@ -103,14 +110,15 @@ class AdditiveRelease(Release):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             With or without the secret and prior columns.
 
         Returns
         -------
         frame or ndarray of shape (n, k)
             The released columns: a frame of the kind of X with its index, an array for
-            an array, or what `set_output` asks for. float32 stays float32.
+            an array, or what `set_output` asks for. float32 stays float32. Of lazy
+            rows a lazy frame or array: one release, however often it is computed.
 
         Raises
         ------
@@ -121,12 +129,22 @@ class AdditiveRelease(Release):
             value that fit would have refused.
         ValueError
             A value is missing, infinite, out of bounds (``out_of_bounds="error"``) or
-            too large for the grid; or columns differ from those in fit.
+            too large for the grid; or columns differ from those in fit. Of lazy rows,
+            values are refused once they are computed.
         """
         check_is_fitted(self)
         if X is NO_ROWS:
             return self._released_nothing()
         seed = check_release(self.get_params(deep=False), self._ranges)
+        if is_lazy(X):
+            lazily = release_lazily(self, X, seed)
+            self._warn_of_release(seed)
+            return lazily
+        rows = self._rows(X)
+        self._warn_of_release(seed)
+        return self._released(rows, self._fresh_bits(seed))
+
+    def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns
         remaining, given = read_rows(self, X, self._dropped, names)
         values = within_bounds(
@@ -138,14 +156,22 @@ class AdditiveRelease(Release):
             refuse=self.out_of_bounds == "error",
         )
         refuse_off_grid(values, self.scale_, names)
-        self._warn_of_release(seed)
+        return remaining, values
+
+    def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
+        remaining, values = rows
         noises = [additive(self._fitted_law, scale) for scale in self.scale_.tolist()]
-        released = self._release(values, noises, seed)
+        released = released_columns(values, noises, bits, self.n_jobs)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
-        sets = (None,) * len(names)
+        sets = (None,) * len(self.guarantee_.columns)
         asked = AdditiveRelease.transform(self, NO_ROWS)
         return written_like(released, remaining, sets, asked)
+
+    def _layout(self, X: Any) -> Any:
+        names = self.guarantee_.columns
+        remaining = read_layout(self, X, self._dropped, names, numeric=True)
+        return written_like(np.empty((0, len(names))), remaining, (None,) * len(names))
 
     @property
     def noise_covariance_(self) -> np.ndarray:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from inspect import signature
@@ -16,19 +15,19 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import count_lazily
+from skpuffer._noise import BitsOf, fresh_source, refuse_off_grid
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import CountedRows, Sample
-from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.laws import LAWS, NoiseLaw
-from skpuffer.core.sampling import BitSource, SeededBits, SystemBits
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
@@ -38,12 +37,7 @@ from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 # of another kind loses the types of columns, so that a release is written as the right
 # kind from the start.
 NO_ROWS = object()
-# Rows that a thread releases at a time, each chunk with its own stream of bits.
-_CHUNK = 2**18
 _COUNTING = Lock()
-
-# Writes the release of some values of one column.
-ColumnNoise = Callable[[np.ndarray, np.ndarray, BitSource], None]
 
 
 class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -64,9 +58,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             The columns to release, and the secret and prior columns where the
-            constructor names them.
+            constructor names them. Lazy rows are counted where they are, in one pass,
+            and distinct ones alone come here; what is beside them is of Dask too.
         y : array-like of shape (n,), optional
             The secret if ``secret_from_y=True``; otherwise ignored: in a pipeline it
             is the target.
@@ -92,6 +87,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         CalibrationError, TransportPlanError
             No scale could be confirmed to satisfy the condition.
         """
+        if is_lazy(X):
+            self._check()
+            return self.fit_counts(
+                count_lazily(self, X, y, secret, prior, sample_weight)
+            )
         with self._all_or_nothing():
             settings, sample = self._prepare(X, y, secret, prior, sample_weight)
             self._calibrate(settings, sample)
@@ -143,6 +143,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    @abstractmethod
+    def _check(self) -> Settings:
+        """Check the parameters, as far as they go without data."""
 
     @abstractmethod
     def _prepare(
@@ -243,36 +247,29 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
                 zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=4
             )
 
-    def _release(
-        self, values: np.ndarray, noises: Sequence[ColumnNoise], seed: int | None
-    ) -> np.ndarray:
-        """Release each column, chunk by chunk, on `n_jobs` threads."""
+    def _next_call(self) -> int:
+        """Count a release, before any of its bits are drawn."""
         with _COUNTING:
             # Threads that transform at the same time get numbers of their own.
-            call = self._calls["made"] = self._calls["made"] + 1
-        released = np.empty_like(values, order="F")
-        tasks = [
-            (column, start)
-            for column in range(values.shape[1])
-            for start in range(0, len(values), _CHUNK)
-        ]
+            call: int = self._calls["made"] + 1
+            self._calls["made"] = call
+        return call
 
-        def run(task: tuple[int, int]) -> None:
-            column, start = task
-            noises[column](
-                values[start : start + _CHUNK, column],
-                released[start : start + _CHUNK, column],
-                _bits(seed, call, column, start // _CHUNK),
-            )
+    def _fresh_bits(self, seed: int | None) -> BitsOf:
+        """Return bits for one release, which no other call shares."""
+        return fresh_source(seed, self._next_call())
 
-        n_threads = min(effective_n_jobs(self.n_jobs), len(tasks))
-        if n_threads == 1:
-            for task in tasks:
-                run(task)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(run, tasks))
-        return released
+    @abstractmethod
+    def _rows(self, X: Any) -> Any:
+        """Read and check rows to release."""
+
+    @abstractmethod
+    def _released(self, rows: Any, bits: BitsOf) -> Any:
+        """Release rows that were read."""
+
+    @abstractmethod
+    def _layout(self, X: Any) -> Any:
+        """Return the release of no rows; wrong columns are refused here."""
 
     def _released_nothing(self) -> np.ndarray:
         return np.empty((0, len(self.guarantee_.columns)))
@@ -353,35 +350,3 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 @cache
 def _names_of(kind: type[Release]) -> tuple[str, ...]:
     return tuple(list(signature(kind.__init__).parameters)[1:])
-
-
-def _bits(seed: int | None, call: int, column: int, chunk: int) -> BitSource:
-    """Return a source of bits that no other call, column or chunk shares."""
-    if seed is None:
-        return SystemBits()
-    # One number for the three, each below 2^32.
-    return SeededBits(seed, (call << 64) + (column << 32) + chunk)
-
-
-def additive(law: Any, scale: float) -> ColumnNoise:
-    """Return what adds the noise of a law to a column of numbers."""
-
-    def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:
-        if scale:
-            law.perturb(values, scale=scale, bits=bits, out=out)
-        else:
-            out[:] = values
-
-    return release
-
-
-def refuse_off_grid(
-    values: np.ndarray, scale: np.ndarray, names: Sequence[str]
-) -> None:
-    """Refuse values too large for the grid, before any noise is drawn."""
-    for column, name in enumerate(names):
-        if scale[column]:
-            try:
-                check_grid_range(values[:, column], grid_step(float(scale[column])))
-            except ValueError as error:
-                raise ValueError(f"column {name!r}: {error}") from None

@@ -9,11 +9,21 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._estimator import NO_ROWS, ColumnNoise, Release, additive, refuse_off_grid
+from skpuffer._estimator import NO_ROWS, Release
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_release import release_lazily
+from skpuffer._noise import (
+    BitsOf,
+    ColumnNoise,
+    additive,
+    refuse_off_grid,
+    released_columns,
+)
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
     CountedRows,
     Sample,
+    read_layout,
     read_mixed_rows,
     read_sample,
     to_multiples,
@@ -51,15 +61,7 @@ class RowRelease(Release):
         )
         return {name: getattr(self, name) for name in shared} | self._parameters()
 
-    def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        secret: Any,
-        prior: Any,
-        weight: Any,
-        counted: CountedRows | None = None,
-    ) -> tuple[Settings, Sample]:
+    def _check(self) -> Settings:
         name = type(self).__name__
         others = {"population", "gaussian"} - set(self._prior_models)
         if isinstance(self.prior_model, str) and self.prior_model in others:
@@ -69,8 +71,19 @@ class RowRelease(Release):
                 "distributions on the declared sets)"
             )
         # Which columns need bounds is known once they are read.
-        declared = self._settings() | {"bounds": ()}
-        settings = check_parameters(LAWS[self.law](), declared)
+        given = self._settings() | {"bounds": ()}
+        return check_parameters(LAWS[self.law](), given)
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        prior: Any,
+        weight: Any,
+        counted: CountedRows | None = None,
+    ) -> tuple[Settings, Sample]:
+        settings = self._check()
         given = (X, y, secret, prior, weight)
         sample = recalled(self, *given, counted)
         if sample is None:
@@ -106,7 +119,7 @@ class RowRelease(Release):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             With or without the secret and prior columns.
 
         Returns
@@ -114,7 +127,8 @@ class RowRelease(Release):
         frame or ndarray of shape (n, k)
             The released columns, each of the type it had: a frame of the kind of X
             with its index, an array for an array, or what `set_output` asks for.
-            Whole numbers with noise come out as float64.
+            Whole numbers with noise come out as float64. Of lazy rows a lazy frame or
+            array: one release, however often it is computed.
 
         Raises
         ------
@@ -132,24 +146,42 @@ class RowRelease(Release):
         self._refuse_other_policy()
         numeric = np.array([counts is None for counts in self._counts])
         seed = check_release(self._settings(), self._ranges[numeric])
+        if is_lazy(X):
+            lazily = release_lazily(self, X, seed)
+            self._warn_of_release(seed)
+            return lazily
+        rows = self._rows(X)
+        self._warn_of_release(seed)
+        return self._released(rows, self._fresh_bits(seed))
+
+    def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns
+        numeric = np.array([counts is None for counts in self._counts])
         remaining, values = read_mixed_rows(self, X, self._dropped, names, self._sets)
         values = to_multiples(values, self.guarantee_.rounding, names)
         values = within_bounds(
             values, self._ranges, names, refuse=self.out_of_bounds == "error"
         )
         refuse_off_grid(values, np.where(numeric, self.scale_, 0), names)
-        self._warn_of_release(seed)
-        law = self._fitted_law if numeric.any() else None
+        return remaining, values
+
+    def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
+        remaining, values = rows
+        law = self._fitted_law if any(one is None for one in self._counts) else None
         noises = [
             additive(law, scale) if counts is None else _drawn(Channel(counts))
             for counts, scale in zip(self._counts, self.scale_.tolist(), strict=True)
         ]
-        released = self._release(values, noises, seed)
+        released = released_columns(values, noises, bits, self.n_jobs)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)
         asked = RowRelease.transform(self, NO_ROWS)
         return written_like(released, remaining, self._sets, asked)
+
+    def _layout(self, X: Any) -> Any:
+        names = self.guarantee_.columns
+        remaining = read_layout(self, X, self._dropped, names)
+        return written_like(np.empty((0, len(names))), remaining, self._sets)
 
     def _refuse_other_policy(self) -> None:
         """Refuse labels to stand for others that stood for themselves in fit.

@@ -12,6 +12,8 @@ from threading import Lock
 from typing import Any
 
 from skpuffer._checks import integer, number
+from skpuffer._lazy import is_lazy
+from skpuffer._lazy_counts import tally_lazily
 from skpuffer._tally import Tally, differing, refuse_many_rows
 from skpuffer._text import listed
 from skpuffer._validation import CountedRows, read_chunk, read_counts, to_frame
@@ -111,9 +113,10 @@ class ConditionalCounts:
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
             The columns to release, and those of secret and prior where the
-            constructor names them. No rows are no mistake.
+            constructor names them. No rows are no mistake. Partitions of Dask are
+            counted where they are, a LazyFrame by one query.
         secret, prior : array-like of shape (n,) or (n, m), or frame, optional
             The labels of each row, where they are no columns of X.
         sample_weight : array-like of shape (n,), optional
@@ -182,7 +185,7 @@ class ConditionalCounts:
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, d)
+        X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
         secret, prior : str, int, or list of them
             Their columns.
         sample_weight : array-like of shape (n,), optional
@@ -310,6 +313,19 @@ class ConditionalCounts:
                 "there is no secret to count by: name its column "
                 "(ConditionalCounts(secret='sex')), or pass it to update (secret=labels)"
             )
+        if is_lazy(X):
+            self._add(
+                tally_lazily(
+                    X,
+                    labels,
+                    weight,
+                    places=self._places,
+                    columns=self._columns,
+                    grid=self._grid,
+                    max_distinct=self._max_distinct,
+                )
+            )
+            return
         read = read_chunk(
             X,
             places=self._places,

@@ -33,14 +33,16 @@ LAYERS = [
     {"core.bands", "core.gaussian_model", "core.channels"},
     {"exceptions", "accounting", "profile"},
     {"_prior_limits", "_checks"},
-    {"_parameters", "_report", "effort"},
+    {"_parameters", "_report", "_lazy", "effort"},
     {"_validation"},
     {"_tally"},
+    {"_lazy_counts"},
     {"metrics", "counts"},
     {"audit"},
     {"_prior_models", "_budget", "reuse"},
     {"_fit"},
-    {"_statements"},
+    {"_statements", "_noise"},
+    {"_lazy_release"},
     {"_estimator"},
     {"_base", "_row_release"},
     {"mechanisms", "categorical", "joint_release"},
@@ -60,14 +62,17 @@ ALLOWED = {
         "_estimator",
         "_base",
         "_row_release",
+        "_lazy_release",
         "held_out",
         "metrics",
         "audit",
         "displays",
     },
-    "joblib": {"_estimator"},
+    "joblib": {"_noise"},
     "tqdm": {"_progress"},
     "narwhals": {"_validation"},
+    "dask": {"_lazy"},
+    "polars": {"_lazy"},
     "pandas": {
         "_validation",
         "_report",
@@ -164,7 +169,7 @@ def test_other_packages_stay_in_their_rooms(file):
         assert top in ALLOWED, f"{path} imports {name}"
         rooms = ALLOWED[top]
         assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top in ("ot", "tqdm", "matplotlib"):
+        if top in ("ot", "tqdm", "matplotlib", "dask", "polars"):
             assert deferred, f"{path} imports {top} when it is imported"
 
 

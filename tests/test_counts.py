@@ -549,6 +549,10 @@ UPDATES = {
     "another order": (chunk()[["pay", "age", "job", "own", "sex", "site"]], "order"),
     "text for numbers": (chunk(pay="1.5"), "kinds: .*numbers.* and .*labels"),
     "an array": (chunk().to_numpy(), "secret='sex' is a column name, but X has none"),
+    "a lazy frame without a column": (
+        pl.DataFrame(chunk().to_dict("list")).lazy().drop("pay"),
+        "the rows have other columns",
+    ),
     "a text": ("rows", "Expected 2D array, got scalar array instead"),
     "large whole numbers": (chunk(age=np.uint64(2**63)), "from 2..63 upwards"),
 }

@@ -124,9 +124,9 @@ def test_nothing_of_the_callers_is_changed_or_kept():
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_threads_raise_what_a_column_raises(n_jobs, monkeypatch):
-    from skpuffer import _estimator
+    from skpuffer import _noise
 
-    monkeypatch.setattr(_estimator, "_CHUNK", 50)
+    monkeypatch.setattr(_noise, "_CHUNK", 50)
     rng = np.random.default_rng(2)
     x, secret = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
     noise = RenyiPufferfishLaplace(n_jobs=n_jobs).fit(x, secret=secret)
@@ -134,6 +134,6 @@ def test_threads_raise_what_a_column_raises(n_jobs, monkeypatch):
     def broken(*_):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(_estimator, "_bits", broken)
+    monkeypatch.setattr(_noise, "SystemBits", broken)
     with pytest.raises(RuntimeError, match="out of order"):
         noise.transform(x)

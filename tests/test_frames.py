@@ -1,7 +1,5 @@
 """Frames: what goes in with names, an index and types comes out with them."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,6 +13,7 @@ from skpuffer import (
     RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
+    held_out_divergence,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
@@ -322,13 +321,11 @@ def test_sparse_input_raises_the_same_message_in_fit_and_transform(
     assert str(later.value) == str(in_fit.value)
 
 
-def test_lazy_frames_are_to_be_collected():
-    frame = frame_of("polars")
-    estimator = RenyiPufferfishLaplace(secret="sex")
-    with pytest.raises(TypeError, match=re.escape("collect it first")):
-        estimator.fit(frame.lazy())
-    with pytest.raises(TypeError, match=re.escape("collect it first")):
-        estimator.fit(frame).transform(frame.lazy())
+def test_lazy_frames_are_to_be_collected_but_for_a_fit_and_a_release():
+    frame = frame_of("polars").select("age", "sex")
+    fitted = RenyiPufferfishLaplace(secret="sex").fit(frame.lazy())
+    with pytest.raises(TypeError, match=r"collect it first, X\.collect\(\)"):
+        held_out_divergence(fitted, frame.lazy())
 
 
 @pytest.mark.parametrize("rows", [TABLE["age"], TABLE["age"].to_numpy(), 3.0])

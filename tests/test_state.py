@@ -26,6 +26,7 @@ from skpuffer import (
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
     _estimator,
+    _noise,
 )
 from skpuffer.exceptions import SmallGroupWarning
 
@@ -518,7 +519,7 @@ def test_a_copy_with_a_seed_repeats_the_noise_as_the_warning_says():
 
 @mechanisms
 def test_the_stream_does_not_depend_on_threads(mechanism, monkeypatch):
-    monkeypatch.setattr(_estimator, "_CHUNK", 16)
+    monkeypatch.setattr(_noise, "_CHUNK", 16)
     table = people()[["pay", "pin", "sex"]]
     releases = []
     for n_jobs in (None, 1, 2, -1):
@@ -533,7 +534,7 @@ def test_the_stream_does_not_depend_on_threads(mechanism, monkeypatch):
 def test_no_two_columns_and_no_two_chunks_get_the_same_noise(
     mechanism, seed, monkeypatch
 ):
-    monkeypatch.setattr(_estimator, "_CHUNK", 32)
+    monkeypatch.setattr(_noise, "_CHUNK", 32)
     table = people(96)[["pay", "sex"]]
     table = table.assign(again=table["pay"], third=table["pay"])
     estimator = mechanism(secret="sex", scope="column", random_state=seed, n_jobs=2)
@@ -552,7 +553,7 @@ def test_no_two_columns_and_no_two_chunks_get_the_same_noise(
 
 @pytest.mark.parametrize("n_rows", [1, 16, 17, 75])
 def test_chunks_cover_every_row_once(n_rows, monkeypatch):
-    monkeypatch.setattr(_estimator, "_CHUNK", 16)
+    monkeypatch.setattr(_noise, "_CHUNK", 16)
     rows = np.random.default_rng(0).permutation(75)[:, np.newaxis] * 1000.0
     estimator = RenyiPufferfishLaplace(epsilon=1e4, random_state=0)
     estimator.fit(rows, secret=rows[:, 0] % 3)

@@ -18,12 +18,13 @@ from skpuffer._validation._distinct import Part, added, sorted_rows
 from skpuffer._validation._frames import Dropped, take_columns
 from skpuffer._validation._groups import MAX_VALUES, Groups, refuse_misaligned
 from skpuffer._validation._rows import (
+    read_layout,
     read_mixed_rows,
     read_rows,
     to_multiples,
     within_bounds,
 )
-from skpuffer._validation._sample import Sample, read_sample
+from skpuffer._validation._sample import Sample, labels_beside, read_sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import written_like
 
@@ -38,9 +39,11 @@ __all__ = [
     "Part",
     "Sample",
     "added",
+    "labels_beside",
     "read_again",
     "read_chunk",
     "read_counts",
+    "read_layout",
     "read_mixed_rows",
     "read_rows",
     "read_sample",

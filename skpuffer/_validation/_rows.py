@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from skpuffer._validation._categories import CategorySet
-from skpuffer._validation._frames import Dropped, default_names, is_frame
+from skpuffer._validation._frames import Dropped, columns_of, default_names, is_frame
 from skpuffer._validation._mixed import read_mixed
 from skpuffer._validation._values import (
+    numbers_of,
     numeric_matrix,
     readable,
     refuse_non_finite,
+    refuse_text,
     rows_behind,
 )
 from skpuffer.core.grid import round_to_multiples
@@ -43,6 +46,25 @@ def read_mixed_rows(
     refuse_other_names(estimator, remaining, dropped, names)
     values, _, _ = read_mixed(estimator, remaining, dropped, tuple(sets))
     return remaining, values
+
+
+def read_layout(
+    estimator: BaseEstimator,
+    X: Any,
+    dropped: Dropped,
+    names: Sequence[str],
+    *,
+    numeric: bool = False,
+) -> Any:
+    """Check the columns of a frame or array without rows; return those to release."""
+    remaining = dropped.remove_from(readable(X))
+    validate_data(estimator, remaining, reset=False, skip_check_array=True)
+    refuse_other_names(estimator, remaining, dropped, names)
+    if numeric and is_frame(remaining):
+        numbers_of(columns_of(remaining))
+    elif numeric:
+        refuse_text(remaining)
+    return remaining
 
 
 def refuse_other_names(

@@ -230,8 +230,7 @@ def read_sample(
     given = {}
     if counted is None:
         X = readable(X)
-        given["secret"] = _secret_labels(estimator, y, secret)
-        given["prior"] = _prior_labels(estimator, prior)
+        given = labels_beside(estimator, y, secret, prior)
     else:
         X, weight, counts = counted.X, counted.weight, counted.counts
         rounding = counted.rounding
@@ -302,6 +301,22 @@ def read_sample(
         sets=sets,
         rounding=rounding,
     )
+
+
+def labels_beside(
+    estimator: BaseEstimator, y: Any, secret: Any, prior: Any
+) -> dict[str, Any]:
+    """Return the labels given beside X; None where they are columns of it.
+
+    Raises
+    ------
+    ParameterError, ValueError
+        They are given twice, or there is no secret.
+    """
+    return {
+        "secret": _secret_labels(estimator, y, secret),
+        "prior": _prior_labels(estimator, prior),
+    }
 
 
 def _secret_labels(estimator: BaseEstimator, y: Any, secret: Any) -> Any:

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from skpuffer._lazy import is_dask
 from skpuffer._validation._frames import (
     as_column,
     columns_of,
@@ -55,13 +56,20 @@ def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
     TypeError, ValueError
         Says what it is `called` and what helps.
     """
+    kind = f"{type(X).__module__.split('.')[0]} {type(X).__name__}"
+    # Looked for first: narwhals warns of every Dask frame that it sees.
+    if is_dask(X):
+        raise TypeError(
+            f"{called} is lazy: collect it first, {called}.compute(){instead} (got a "
+            f"{kind})"
+        )
     refuse_repeated_names(X, called)
     if is_frame(X):
         return
-    kind = f"{type(X).__module__.split('.')[0]} {type(X).__name__}"
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
-            f"{called} is a lazy frame: collect it first{instead} (got a {kind})"
+            f"{called} is a lazy frame: collect it first, {called}.collect(){instead} "
+            f"(got a {kind})"
         )
     if hasattr(X, "__dataframe__"):
         raise TypeError(

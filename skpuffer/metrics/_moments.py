@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from skpuffer._checks import choice, integer, number
+from skpuffer._lazy import is_dask, reduce_parts, without_rows
 from skpuffer._validation import read_table
 from skpuffer.core.features import FourierFeatures, moment_sum
 from skpuffer.core.gram import moment_divergence
@@ -90,9 +92,11 @@ class KernelMoments:
 
         Parameters
         ----------
-        X : frame or array-like of shape (n, n_columns)
-            Finite numbers. Large values are best centred, all batches of all samples
-            by the same constants: cos ωx of a large x has lost its digits.
+        X : frame or array-like of shape (n, n_columns), Dask frame or Dask array
+            Finite numbers. Of Dask, each partition is summed where it is, and the sums
+            are merged: equal to one batch up to round-off. Large values are best
+            centred, all batches of all samples by the same constants: cos ωx of a
+            large x has lost its digits.
 
         Returns
         -------
@@ -104,6 +108,8 @@ class KernelMoments:
         ValueError, TypeError
             The batch is not a finite numeric table with as many columns as the first.
         """
+        if is_dask(X):
+            return self._add_partitions(X)
         rows = read_table(X, "X")
         features = self._features
         if features is None:
@@ -114,15 +120,28 @@ class KernelMoments:
                 self._n_components,
                 np.random.default_rng([self._seed, 1]),
             )
-        if rows.shape[1] != len(features.frequencies):
-            raise ValueError(
-                f"X has {rows.shape[1]} columns, and the batches before had "
-                f"{len(features.frequencies)}"
-            )
+        self._refuse_other_width(rows.shape[1])
         self._features = features
         self._sum += moment_sum(features, rows)
         self._count += len(rows)
         return self
+
+    def _add_partitions(self, X: Any) -> KernelMoments:
+        self._refuse_other_width(without_rows(X).shape[1])
+        parameters = dict(self._parameters)
+        found = reduce_parts(
+            X, {}, partial(_moments_of, parameters), partial(_merged, parameters)
+        )
+        if found is None:
+            raise ValueError("X has no rows in any of its partitions")
+        return self.merge(found)
+
+    def _refuse_other_width(self, width: int) -> None:
+        if self._features is not None and width != len(self._features.frequencies):
+            raise ValueError(
+                f"X has {width} columns, and the batches before had "
+                f"{len(self._features.frequencies)}"
+            )
 
     def merge(self, other: KernelMoments) -> KernelMoments:
         """Add the rows that another has seen.
@@ -224,3 +243,13 @@ class KernelMoments:
                 f"KernelMoments of different features cannot be {verb} "
                 f"({'; '.join(differing)}): make all with the same parameters"
             )
+
+
+def _moments_of(parameters: dict[str, Any], rows: Any) -> KernelMoments:
+    """Return the moments of a partition; the features follow from the parameters."""
+    return KernelMoments(**parameters).partial_fit(rows)
+
+
+def _merged(parameters: dict[str, Any], parts: list[KernelMoments]) -> KernelMoments:
+    """Return the moments of several partitions."""
+    return reduce(KernelMoments.merge, parts, KernelMoments(**parameters))
