@@ -30,7 +30,7 @@ COLUMNS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-we
 MECHANISMS = {"gaussian": RenyiPufferfishGaussian, "laplace": RenyiPufferfishLaplace}
 BUDGET = Budget(2.0, 1.0)
 # A search that ends early.
-HASTE = 4000
+HASTE = 1500
 # Logarithms of costs that are told apart: no plan in the budget pays as much twice.
 CLIP = 9.0
 # Relative gap below the least τ found at which the dual problem is to prove that no
