@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import pandas as pd
 
 from skpuffer._checks import choice
+from skpuffer._progress import progress, stepwise
 from skpuffer.core.calibration import RULES
 from skpuffer.exceptions import (
     ParameterError,
@@ -18,6 +19,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.exponential import RenyiPufferfishExponential
 from skpuffer.mechanisms import RenyiPufferfishGaussian, RenyiPufferfishLaplace
+from skpuffer.reuse import reuse_fits
 
 _ESTIMATORS = {
     "laplace": RenyiPufferfishLaplace,
@@ -33,6 +35,7 @@ def compare_mechanisms(
     laws: Sequence[str] = ("laplace", "gaussian"),
     calibrations: Sequence[str] = tuple(RULES),
     scopes: Sequence[str] = ("joint", "column"),
+    verbose: int = 0,
     **parameters: Any,
 ) -> pd.DataFrame:
     """Tabulate laws, rules and scopes for a frame, without releasing anything.
@@ -50,6 +53,8 @@ def compare_mechanisms(
         Rules; by default all of them.
     scopes : sequence of {"joint", "column"}
         With a single column the two are the same, and one line is given.
+    verbose : int, default=0
+        1 shows a progress bar.
     **parameters
         Further parameters of the estimators: `alpha`, `epsilon`, `delta`, `bounds`,
         `secret_pairs`, ...; `prior` and `sample_weight` as in `fit`.
@@ -101,37 +106,42 @@ def compare_mechanisms(
         fit_arguments["secret"], secret = secret, None
     if not names_columns(parameters.get("prior"), X):
         fit_arguments["prior"] = parameters.pop("prior")
+    candidates = [
+        (choice("laws", law, tuple(_ESTIMATORS)), scope, rule)
+        for law in laws
+        for scope in scopes
+        for rule in _rules_for(parameters, law, calibrations)
+    ]
     lines = []
-    for law in laws:
-        estimator_class = _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
-        if law == "gaussian" and parameters.get("alpha") == float("inf"):
-            continue
-        own = dict(parameters)
-        if law != "exponential":
-            own.pop("power", None)
-        rules = _rules_for(parameters.get("prior_model"), law, calibrations)
-        for place, scope in enumerate(scopes):
-            for rule in rules:
-                estimator = estimator_class(
-                    secret=secret, calibration=rule, scope=scope, **own
+    one_column = False
+    with reuse_fits(1), progress("comparing", "fit", shown=verbose) as report:
+        step = stepwise(report, len(candidates))
+        for law, scope, rule in candidates:
+            own = dict(parameters)
+            if law != "exponential":
+                own.pop("power", None)
+            estimator = _ESTIMATORS[law](
+                secret=secret, calibration=rule, scope=scope, **own
+            )
+            step()
+            if one_column and scope != scopes[0]:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SkpufferWarning)
+                try:
+                    estimator.fit(X, **fit_arguments)
+                except UnavailableRuleError:
+                    continue
+            one_column = estimator.n_features_in_ == 1
+            table = estimator.report_.to_frame().drop(columns="worst_pair")
+            lines.append(
+                table.reset_index().assign(
+                    law=law,
+                    scope=scope,
+                    calibration=rule,
+                    guarantee=str(estimator.guarantee_),
                 )
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", SkpufferWarning)
-                    try:
-                        estimator.fit(X, **fit_arguments)
-                    except UnavailableRuleError:
-                        continue
-                if place and estimator.n_features_in_ == 1:
-                    break
-                table = estimator.report_.to_frame().drop(columns="worst_pair")
-                lines.append(
-                    table.reset_index().assign(
-                        law=law,
-                        scope=scope,
-                        calibration=rule,
-                        guarantee=str(estimator.guarantee_),
-                    )
-                )
+            )
     order = ["law", "scope", "calibration", "column", "scale", "noise_std"]
     order += ["column_std", "noise_to_spread", "guarantee"]
     if not lines:
@@ -142,8 +152,13 @@ def compare_mechanisms(
     return pd.concat(lines, ignore_index=True)[order]
 
 
-def _rules_for(prior_model: Any, law: str, rules: Sequence[str]) -> list[str]:
-    """Return the rules that go with a prior model and a law."""
+def _rules_for(
+    parameters: Mapping[str, Any], law: str, rules: Sequence[str]
+) -> list[str]:
+    """Return the rules that go with a law, the order and the prior model."""
+    prior_model = parameters.get("prior_model")
+    if law == "gaussian" and parameters.get("alpha") == float("inf"):
+        return []
     if prior_model == "gaussian":
         return ["transport"] if law == "gaussian" else []
     return [r for r in rules if (prior_model, r) != ("population", "exact")]

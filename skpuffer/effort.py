@@ -1,8 +1,4 @@
-"""How long a fit searches for couplings of very many rows: `coupling_effort`.
-
-The one part of the package that shows a progress bar; tqdm is imported where a bar is
-needed.
-"""
+"""How long a fit searches for couplings of very many rows: `coupling_effort`."""
 
 from __future__ import annotations
 
@@ -11,9 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from skpuffer._checks import integer, number
+from skpuffer._progress import progress
 from skpuffer.core.plans import USUAL_EFFORT, Effort
 from skpuffer.exceptions import ParameterError
 
@@ -116,37 +112,5 @@ def effort_of_a_fit(verbose: int) -> Iterator[Effort]:
     """Yield the effort in force, which shows a bar where a fit should tell."""
     with _LOCK:
         effort = _EFFORTS[-1] if _EFFORTS else USUAL_EFFORT
-    if not verbose:
-        yield effort
-        return
-    bar = _Bar()
-    try:
-        yield replace(effort, report=bar.report)
-    finally:
-        bar.close()
-
-
-class _Bar:
-    """A progress bar over one search after another, shown once there is one."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._before = self._done = 0
-
-    def report(self, done: int, total: int) -> None:
-        """Say how far the search has come."""
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(desc="coupling", unit="part", leave=False)
-        if done < self._done:
-            # Another search has begun.
-            self._before += self._done
-            self._done = 0
-        self._bar.total = self._before + total
-        self._bar.update(done - self._done)
-        self._done = done
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    with progress("coupling", "part", shown=verbose) as report:
+        yield effort if report is None else replace(effort, report=report)

@@ -19,7 +19,7 @@ NAMES = [path.relative_to(ROOT.parent).with_suffix("").as_posix() for path in FI
 # From the bottom up: a room imports itself and rooms of lower layers alone. A new
 # room needs a line here.
 LAYERS = [
-    {"core.bits", "core.grid", "core.plans", "core.conversions", "_text"},
+    {"core.bits", "core.grid", "core.plans", "core.conversions", "_text", "_progress"},
     {"core.sampling_weights"},
     {"core.sampling_blocks"},
     {"core.sampling", "core.prior"},
@@ -69,7 +69,7 @@ ALLOWED = {
         "displays",
     },
     "joblib": {"_noise"},
-    "tqdm": {"effort"},
+    "tqdm": {"_progress"},
     "narwhals": {"_validation"},
     "dask": {"_lazy"},
     "polars": {"_lazy"},

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._progress import progress, stepwise
 from skpuffer.audit._claims import check_settings, read_target
 from skpuffer.audit._pairs import audit_samples
 from skpuffer.audit._records import AuditReport, joint_verdict
@@ -70,6 +71,8 @@ class KernelRenyiAuditor(BaseEstimator):
     random_state : int, optional
         Seed of how rows are cut. None is a fixed seed: an audit repeats. Trying many
         seeds and keeping the largest bound voids the level.
+    verbose : int, default=0
+        1 shows a progress bar.
 
     Attributes
     ----------
@@ -157,6 +160,7 @@ class KernelRenyiAuditor(BaseEstimator):
         secret_pairs: Any = "all",
         claim: str = "auto",
         random_state: int | None = None,
+        verbose: int = 0,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -172,6 +176,7 @@ class KernelRenyiAuditor(BaseEstimator):
         self.secret_pairs = secret_pairs
         self.claim = claim
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, Y: Any = None, *, secret: Any = None) -> KernelRenyiAuditor:
         """Audit two samples, or one sample by the secret of its rows.
@@ -206,7 +211,10 @@ class KernelRenyiAuditor(BaseEstimator):
         # Bonferroni: the bounds of all pairs hold at once. Their number depends on the
         # sizes of the samples alone.
         beta = (1 - settings.confidence) / max(1, len(audited))
-        results = tuple(audit_samples(pair, settings, beta) for pair in pairs)
+        steps = 2 * len(settings.witnesses) * len(audited)
+        with progress("audit", "witness", shown=self.verbose) as report:
+            step = stepwise(report, steps)
+            results = tuple(audit_samples(pair, settings, beta, step) for pair in pairs)
         known = [result for result in results if not math.isnan(result.bound)]
         worst = max(known, key=lambda r: r.bound, default=results[0])
         self.bound_ = worst.bound

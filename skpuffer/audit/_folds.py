@@ -12,7 +12,7 @@ outcomes belong to an event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,7 @@ _MOST_LEARNED = 100_000
 _HIGHEST_BET, _FEWEST_BET = 3.0, 10_000
 
 _Scores = tuple[FloatArray, FloatArray]
+Step = Callable[[], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ def audit_pair(
     *,
     kernel: KernelSettings,
     seed: int,
+    step: Step = lambda: None,
 ) -> tuple[FoldResult, ...]:
     """Learn events from either half of two samples and count them on the other.
 
@@ -68,6 +70,8 @@ def audit_pair(
         Error of both folds together.
     kernel : KernelSettings
     seed : int
+    step : callable
+        Called after each witness was fitted on either half.
 
     Returns
     -------
@@ -85,6 +89,7 @@ def audit_pair(
             beta / 2,
             kernel,
             np.random.default_rng([seed, 3 + k]),
+            step,
         )
         for k in (0, 1)
     )
@@ -122,11 +127,15 @@ def _audit_fold(
     error: float,
     kernel: KernelSettings,
     rng: np.random.Generator,
+    step: Step,
 ) -> FoldResult:
     sizes = len(counting[0]), len(counting[1])
     views = Views(learning, counting, kernel, {w.view for w in witnesses}, rng)
     distinct = mostly_distinct(np.concatenate(learning))
-    fits = [_cross_fit(witness, views, rng, distinct) for witness in witnesses]
+    fits = []
+    for witness in witnesses:
+        fits.append(_cross_fit(witness, views, rng, distinct))
+        step()
     curves = score_curves([fit.held_out for fit in fits])
     count_error = _count_error(target, sizes, error)
     event = choose_event(curves, target, count_error, sizes)

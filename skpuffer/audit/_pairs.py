@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 
 from skpuffer.audit._claims import AuditSettings
-from skpuffer.audit._folds import audit_pair, largest_bound
+from skpuffer.audit._folds import Step, audit_pair, largest_bound
 from skpuffer.audit._kernel import KernelDivergence, measure
 from skpuffer.audit._records import FoldResult, PairResult, verdict_for
 from skpuffer.audit._samples import SamplePair
 
 
-def audit_samples(pair: SamplePair, settings: AuditSettings, beta: float) -> PairResult:
+def audit_samples(
+    pair: SamplePair,
+    settings: AuditSettings,
+    beta: float,
+    step: Step = lambda: None,
+) -> PairResult:
     """Test the claim on one pair of samples.
 
     Parameters
@@ -20,6 +25,8 @@ def audit_samples(pair: SamplePair, settings: AuditSettings, beta: float) -> Pai
     settings : AuditSettings
     beta : float
         Error of all bounds for this pair.
+    step : callable
+        Called after each witness was fitted on either half.
 
     Raises
     ------
@@ -50,6 +57,7 @@ def audit_samples(pair: SamplePair, settings: AuditSettings, beta: float) -> Pai
             beta,
             kernel=settings.kernel,
             seed=settings.seed,
+            step=step,
         )
         bound = max(fold.lower(settings.target) for fold in folds)
         ceiling = largest_bound(*sizes, settings.target, beta)

@@ -116,3 +116,19 @@ def test_named_directions_are_tried(monkeypatch):
     assert np.allclose(directions[2], across, atol=0.2)  # the difference of means
     monkeypatch.setattr(_search, "_directions", lambda *_: np.eye(2))
     assert named < 0.75 * mean_square(projected_plan(a, b, one, one), a, b)
+
+
+def test_passes_lower_the_cost_and_end(monkeypatch):
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(600, 3)), rng.normal(size=(600, 3)) + 0.2
+    one = np.ones(600, dtype=np.int64)
+    paid = []
+    for passes in (0, 1, 10):
+        monkeypatch.setattr(_search, "_PASSES", passes)
+        paid.append(mean_square(projected_plan(a, b, one, one), a, b))
+    assert paid[0] > paid[1] > paid[2]
+    # The first pass that gains little is the last.
+    made = []
+    monkeypatch.setattr(Search, "pass_over", lambda _, plan, __: made.append(1) or plan)
+    projected_plan(a, b, one, one)
+    assert len(made) == 1
