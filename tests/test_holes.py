@@ -227,6 +227,7 @@ def test_the_names_of_the_columns_index_survive():
     assert released.columns.name == "measure"
 
 
+@pytest.mark.slow
 def test_import_without_docstrings():
     code = "import skpuffer; skpuffer.RenyiPufferfishLaplace()"
     subprocess.run([sys.executable, "-OO", "-c", code], check=True)
