@@ -42,8 +42,8 @@ _NOT_READ = {
     "verbose",
 }
 _FEATURES = ("n_features_in_", "feature_names_in_")
-# From here over this file and _prepare and fit to its caller.
-_STACK = 5
+# From here over this file, _read, _prepare and fit to its caller.
+_STACK = 6
 
 
 class FitReuse:
