@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from skpuffer._checks import is_integer
+from skpuffer._checks import as_list, is_integer
 from skpuffer._validation import (
     MAX_VALUES,
     CountedRows,
@@ -161,7 +161,7 @@ class Tally:
 
 def _places(given: Any, layout: Layout) -> tuple[Any, ...]:
     """Return the columns that a parameter names as a layout does."""
-    wanted = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    wanted = tuple(as_list(given))
     if layout.frame:
         return wanted
     width = len(layout.order)

@@ -48,6 +48,14 @@ def readable(X: Any) -> Any:
     return X
 
 
+def with_dtype(X: Any) -> Any:
+    """Return what is no frame as an array; text beside numbers does not make them text."""
+    if hasattr(X, "dtype"):
+        return X
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+
+
 def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
     """Refuse frames that are lazy, of no known kind, or have a name twice.
 
