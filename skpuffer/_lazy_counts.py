@@ -1,4 +1,8 @@
-"""Lazy rows counted where they are: one pass, and distinct rows alone travel."""
+"""Lazy rows counted where they are: one pass, and distinct rows alone travel.
+
+Lays the two doors together: `_lazy` brings partitions, `_validation` reads them as it
+does chunks in memory, `_tally` adds them up. Nothing here knows what is fitted.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What was counted so far: parts that add up, in any order, to the same.
 
-Records that are replaced and never changed. May import `_validation` and what it may.
+Contract: records are replaced and never changed, so that a sum that fails leaves what
+it was made of. May import `_validation` and what it may, no estimator.
 """
 
 from __future__ import annotations
