@@ -13,6 +13,7 @@ from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_f
 from skpuffer._validation._distinct import Part, added, sorted_rows
 from skpuffer._validation._frames import take_columns
 from skpuffer._validation._groups import MAX_VALUES, refuse_misaligned
+from skpuffer._validation._reading import labels_beside, read_sample
 from skpuffer._validation._rows import (
     read_layout,
     read_mixed_rows,
@@ -20,7 +21,7 @@ from skpuffer._validation._rows import (
     to_multiples,
     within_bounds,
 )
-from skpuffer._validation._sample import Sample, labels_beside, read_sample
+from skpuffer._validation._sample import Sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import written_like
 
