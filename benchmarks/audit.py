@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from scipy import linalg
-from timing import in_turns
+from timing import in_turns, print_rows
 
 from skpuffer.audit import KernelRenyiAuditor
 from skpuffer.core.gram import gram_divergence
@@ -104,11 +104,7 @@ def main():
         stream()
         return
     for section in (divergence_of_a_grid, streamed_moments, full_audit):
-        for name, ours, peer_name, peer, ratio, goal in section():
-            print(
-                f"{name:68} {ours:9.4g} {peer_name:24} {peer:9.4g} {ratio:7.3g}  {goal}",
-                flush=True,
-            )
+        print_rows(section())
 
 
 if __name__ == "__main__":

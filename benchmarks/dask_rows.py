@@ -12,10 +12,9 @@ import sys
 import time
 from functools import partial
 
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-from distributed import Client, LocalCluster
+from timing import print_rows
 
 from skpuffer import ConditionalCounts, RenyiPufferfishLaplace
 from skpuffer.core.grid import round_to_multiples
@@ -42,6 +41,9 @@ def part(number, rows=PART):
 
 
 def frame(rows):
+    # Where it is needed: the other sections run without Dask.
+    import dask.dataframe as dd
+
     numbers = range(-(-rows // PART))
     return dd.from_map(
         partial(part, rows=min(rows, PART)), numbers, meta=part(0, 1)[:0]
@@ -150,6 +152,8 @@ def against_peers(found):
 
 def dask_rows(sizes=SIZES):
     """Yield rows as `run.py` prints them."""
+    from distributed import Client, LocalCluster
+
     before, fits = None, {}
     with (
         LocalCluster(
@@ -186,11 +190,7 @@ def dask_rows(sizes=SIZES):
 
 def main():
     sizes = [int(float(given)) for given in sys.argv[1:]] or SIZES
-    for name, ours, peer_name, peer, ratio, goal in dask_rows(sizes):
-        print(
-            f"{name:60} {ours:9.4g} {peer_name:28} {peer:9.4g} {ratio:7.3g}  {goal}",
-            flush=True,
-        )
+    print_rows(dask_rows(sizes))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ included, without the sort of the rows.
 """
 
 import numpy as np
-from timing import in_turns
+from timing import in_turns, print_rows
 
 from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
 from skpuffer.core.laws import LAWS
@@ -70,11 +70,7 @@ def noise_against_transport():
 
 def main():
     for section in (exact_calibration, noise_against_transport):
-        for name, ours, peer_name, peer, ratio, goal in section():
-            print(
-                f"{name:58} {ours:9.4g} {peer_name:10} {peer:9.4g} {ratio:7.3g}  {goal}",
-                flush=True,
-            )
+        print_rows(section())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from timing import print_rows
 
 from skpuffer import (
     RenyiPufferfishGaussian,
@@ -174,11 +175,7 @@ def joint_couplings():
 
 
 def main():
-    for name, ours, peer_name, peer, ratio, goal in joint_couplings():
-        print(
-            f"{name:48} {ours:9.5g} {peer_name:20} {peer:9.5g} {ratio:8.5g}  {goal}",
-            flush=True,
-        )
+    print_rows(joint_couplings())
 
 
 if __name__ == "__main__":

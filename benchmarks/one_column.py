@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 from peers import opendp_noise, pot_plan
-from timing import in_turns, peak_bytes
+from timing import in_turns, peak_bytes, print_rows
 
 from skpuffer import RenyiPufferfishGaussian, RenyiPufferfishLaplace
 from skpuffer.core.calibration import Pair
@@ -126,11 +126,7 @@ def memory():
 def main():
     start = time.perf_counter()
     for section in (fits, transforms, exact_peers, couplings, memory):
-        for name, ours, peer_name, peer, ratio, goal in section():
-            print(
-                f"{name:62} {ours:9.4g} {peer_name:30} {peer:9.4g} {ratio:7.3g}  {goal}",
-                flush=True,
-            )
+        print_rows(section())
     print(f"{time.perf_counter() - start:.0f} s")
 
 

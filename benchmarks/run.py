@@ -21,9 +21,10 @@ from dask_rows import dask_rows
 from exact import exact_calibration
 from joint import joint_couplings
 from one_column import couplings, exact_peers, fits, memory, transforms
+from sampling import samplers
 from scaling import cost_by_rows
 from search import searches
-from timing import REPEATS, in_turns
+from timing import REPEATS, in_turns, print_head, print_rows
 
 from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
 from skpuffer.core.laws import LAWS
@@ -77,6 +78,7 @@ SECTIONS = {
     for section in (
         fits,
         transforms,
+        samplers,
         exact_peers,
         couplings,
         memory,
@@ -102,14 +104,11 @@ def main():
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
-    print(f"{'measured':72} {'':>9} {'peer':34} {'':>9} {'ratio':>7}  goal")
+    print_head()
     for name in given.sections or SECTIONS:
         options = {"plot": given.plot} if name == "cost_by_rows" else {}
         try:
-            for row in SECTIONS[name](**options):
-                print(
-                    "{:72} {:9.4g} {:34} {:9.4g} {:7.3g}  {}".format(*row), flush=True
-                )
+            print_rows(SECTIONS[name](**options))
         except (ImportError, FileNotFoundError) as error:
             print(f"{name}: left out, {error}")
 

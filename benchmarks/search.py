@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from timing import print_rows
 
 import skpuffer
 
@@ -93,11 +94,7 @@ def searches():
 
 def main():
     warnings.simplefilter("ignore")
-    for name, ours, peer_name, peer, ratio, goal in searches():
-        print(
-            f"{name:68} {ours:9.4g} {peer_name:24} {peer:9.4g} {ratio:7.3g}  {goal}",
-            flush=True,
-        )
+    print_rows(searches())
 
 
 if __name__ == "__main__":

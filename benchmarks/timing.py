@@ -1,9 +1,24 @@
-"""Time and memory of functions, measured in turns so that load hits all of them."""
+"""Time and memory of functions, measured in turns so that load hits all of them.
+
+A section of the benchmarks yields rows: what is measured, its figure, a peer or limit,
+its figure, their ratio and the goal of that.
+"""
 
 import time
 import tracemalloc
 
 REPEATS = 7
+
+
+def print_head():
+    """Print the names of the columns of `print_rows`."""
+    print(f"{'measured':72} {'':>9} {'peer':34} {'':>9} {'ratio':>7}  goal")
+
+
+def print_rows(rows):
+    """Print the rows of a section as they come."""
+    for row in rows:
+        print("{:72} {:9.4g} {:34} {:9.4g} {:7.4g}  {}".format(*row), flush=True)
 
 
 def best_of(runs, repeats=REPEATS):

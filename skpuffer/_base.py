@@ -9,8 +9,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._estimator import NO_ROWS, Release
-from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import release_lazily
 from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
@@ -18,13 +16,11 @@ from skpuffer._validation import (
     Sample,
     read_layout,
     read_rows,
-    read_sample,
     to_multiples,
     within_bounds,
     written_like,
 )
 from skpuffer.core.laws import LAWS, NoiseLaw
-from skpuffer.reuse import recalled, remembered
 
 
 class AdditiveRelease(Release):
@@ -94,12 +90,7 @@ class AdditiveRelease(Release):
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = self._check()
-        given = (X, y, secret, prior, weight)
-        sample = recalled(self, *given, counted)
-        if sample is None:
-            sample = read_sample(self, *given, counted=counted)
-            sample = remembered(self, sample, *given, counted)
-        return settings, sample
+        return settings, self._read(X, y, secret, prior, weight, counted=counted)
 
     def transform(self, X: Any) -> Any:
         """Release the rows: round them to the noise's grid and add fresh noise.
@@ -136,13 +127,7 @@ class AdditiveRelease(Release):
         if X is NO_ROWS:
             return self._released_nothing()
         seed = check_release(self.get_params(deep=False), self._ranges)
-        if is_lazy(X):
-            lazily = release_lazily(self, X, seed)
-            self._warn_of_release(seed)
-            return lazily
-        rows = self._rows(X)
-        self._warn_of_release(seed)
-        return self._released(rows, self._fresh_bits(seed))
+        return self._release(X, seed)
 
     def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns

@@ -75,6 +75,26 @@ def column_position(
     )
 
 
+def numbers_in(
+    name: str, given: Any, *, above: float = -math.inf, below: float = math.inf
+) -> list[float]:
+    """Return several real parameters strictly between two limits, in order, each once."""
+    values = {
+        number(name, value, above=above, below=below)
+        for value in np.ravel(given).tolist()
+    }
+    if not values:
+        raise ParameterError(f"{name}={given!r} must hold at least one number")
+    return sorted(values)
+
+
+def as_list(spec: Any) -> list[Any]:
+    """Return one column or several as a list; none where nothing is named."""
+    if spec is None:
+        return []
+    return list(spec) if isinstance(spec, (list, tuple)) else [spec]
+
+
 def is_integer(value: Any) -> bool:
     """Whether a value is a whole number, and no truth value."""
     return isinstance(value, numbers.Integral) and not isinstance(

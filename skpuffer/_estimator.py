@@ -21,16 +21,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._fit import fit_scales
 from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import count_lazily
+from skpuffer._lazy_release import count_lazily, release_lazily
 from skpuffer._noise import BitsOf, fresh_source, refuse_off_grid
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
-from skpuffer._validation import CountedRows, Sample
+from skpuffer._validation import CountedRows, Sample, read_sample
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
+from skpuffer.reuse import recalled, remembered
 
 # What transform gives itself to find out what kind of frame `set_output` asks for:
 # scikit-learn tells nobody, and wraps what transform returns. What it makes of a frame
@@ -160,6 +161,16 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data, or take what was counted."""
 
+    def _read(
+        self, *given: Any, counted: CountedRows | None, mixed: bool = False
+    ) -> Sample:
+        """Read what fit was given, unless a block of `reuse_fits` has it read."""
+        sample = recalled(self, *given, counted)
+        if sample is None:
+            sample = read_sample(self, *given, mixed=mixed, counted=counted)
+            sample = remembered(self, sample, *given, counted)
+        return sample
+
     def _calibrate(self, settings: Settings, sample: Sample) -> None:
         """Find the scales, and set what a fitted estimator has."""
         with effort_of_a_fit(self.verbose) as effort:
@@ -231,8 +242,18 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     def _keep(self, sample: Sample) -> None:
         """Keep what else transform needs: nothing of the rows."""
 
+    def _release(self, X: Any, seed: int | None) -> Any:
+        """Release rows, those that are not there yet lazily; bad ones use no bits."""
+        if is_lazy(X):
+            lazily = release_lazily(self, X, seed)
+            self._warn_of_release(seed)
+            return lazily
+        rows = self._rows(X)
+        self._warn_of_release(seed)
+        return self._released(rows, self._fresh_bits(seed))
+
     def _warn_of_release(self, seed: int | None) -> None:
-        # Past scikit-learn's wrapper of transform, at the caller.
+        # Past `_release` and scikit-learn's wrapper of transform, at the caller.
         if seed is not None:
             warnings.warn(
                 f"random_state={seed} makes this noise repeatable: whoever "
@@ -240,11 +261,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
                 "estimator (workers, branches, pickles) repeat it. Leave it at None "
                 "for data that matter",
                 ReproducibleNoiseWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if self._unchanged:
             warnings.warn(
-                zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=4
+                zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=5
             )
 
     def _next_call(self) -> int:

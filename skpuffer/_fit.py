@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,9 @@ from skpuffer.exceptions import (
     UnavailableRuleError,
 )
 from skpuffer.profile import PrivacyProfile, profile_orders
+
+# Makes pairs and their names; and what they depend on beside the sample.
+_Making = tuple[Callable[[], Any], tuple[Any, ...]]
 
 # A column's scale is in proportion to at least this part of its span.
 _LEAST_SPREAD = 1e-9
@@ -148,32 +151,17 @@ def fit_scales(
                 partial(pooled_spread, [c for p in priors for c in p.conditionals]),
             )
         spread[block], constant[block] = std, span == 0
-        if prior_model in ("gaussian", "bounded"):
-            # The declared ranges and weights are those of the sample.
-            make: Any = gaussian_pairs if prior_model == "gaussian" else bounded_pair
-            given = (priors,) if prior_model == "gaussian" else (sample, block)
-            needs: tuple[Any, ...] = ()
-        elif prior_model == "population":
-            error = (1 - settings.confidence) / len(blocks)
-            one = sample.sets[block[0]]
-            if one is None:
-                for_means = bounds_means(settings)
-                limits = sample.ranges[block[0]]
-                make, needs = population_pairs, (for_means, error)
-                given = (priors, limits, for_means, error)
-            else:
-                make, needs = population_row_pairs, (error,)
-                given = (priors, one.distances, error)
-        else:
+        if prior_model == "empirical":
             weights = _weights(sample, block, std, span, column_weights)
-            spending = search_effort(effort, settings)
-            make, needs = empirical_pairs, (weights.tobytes(), spending)
-            given = (priors, weights, sample.distances(block), spending)
-        made = partial(make, *given)
+            make, needs = _of_the_rows(sample, settings, block, priors, weights, effort)
+        else:
+            make, needs = _of_a_model(
+                sample, settings, block, priors, len(blocks), prior_model
+            )
         if effort.report is None:
-            made = partial(sample.once, ("pairs", prior_model, *block, *needs), made)
+            make = partial(sample.once, ("pairs", prior_model, *block, *needs), make)
         # A search that shows its bar is this fit's own.
-        pairs, labels = made()
+        pairs, labels = make()
         tasks.append((block, names, pairs, labels))
     budget = settings.budget
     if settings.chooses_order:
@@ -222,6 +210,47 @@ def fit_scales(
         _profile(answers, n_pairs, settings, budget, prior_model),
         tuple(faint),
     )
+
+
+def _of_the_rows(
+    sample: Sample,
+    settings: Settings,
+    block: list[int],
+    priors: list[Prior],
+    weights: np.ndarray,
+    effort: Effort,
+) -> _Making:
+    """Return what makes the pairs of the fitted rows, and what they depend on."""
+    spending = search_effort(effort, settings)
+    distances = sample.distances(block)
+    make = partial(empirical_pairs, priors, weights, distances, spending)
+    return make, (weights.tobytes(), spending)
+
+
+def _of_a_model(
+    sample: Sample,
+    settings: Settings,
+    block: list[int],
+    priors: list[Prior],
+    n_blocks: int,
+    prior_model: str,
+) -> _Making:
+    """Return what makes the pairs of another prior model, and what they depend on.
+
+    The declared ranges and weights are those of the sample; blocks share the probability
+    with which the bounds on a population may fail.
+    """
+    if prior_model == "gaussian":
+        return partial(gaussian_pairs, priors), ()
+    if prior_model == "bounded":
+        return partial(bounded_pair, sample, block), ()
+    error = (1 - settings.confidence) / n_blocks
+    one = sample.sets[block[0]]
+    if one is not None:
+        return partial(population_row_pairs, priors, one.distances, error), (error,)
+    for_means, limits = bounds_means(settings), sample.ranges[block[0]]
+    make = partial(population_pairs, priors, limits, for_means, error)
+    return make, (for_means, error)
 
 
 def _category_moves(

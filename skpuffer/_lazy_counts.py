@@ -1,4 +1,8 @@
-"""Lazy rows counted where they are: one pass, and distinct rows alone travel."""
+"""Lazy rows counted where they are: one pass, and distinct rows alone travel.
+
+Lays the two doors together: `_lazy` brings partitions, `_validation` reads them as it
+does chunks in memory, `_tally` adds them up. Nothing here knows what is fitted.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial, reduce
 from typing import Any
 
+from skpuffer._checks import as_list
 from skpuffer._lazy import count_groups, is_dask, reduce_parts, without_rows
 from skpuffer._tally import Tally, refuse_many_rows
 from skpuffer._validation import read_chunk, read_counts
@@ -67,21 +72,12 @@ def tally_lazily(
     wanted = None
     if columns is not None:
         # Each once, in the order of X.
-        wanted = [
-            *_listed(columns),
-            *_listed(places["secret"]),
-            *_listed(places["prior"]),
-        ]
+        named = (columns, places["secret"], places["prior"])
+        wanted = [name for spec in named for name in as_list(spec)]
     rest, counts = read_counts(count_groups(X, wanted, grid, _COUNT), _COUNT)
     refuse_many_rows(sum(counts.tolist()))
     read = read_chunk(rest, labels=labels, weight=None, counts=counts, **chosen)
     return Tally() if read is None else Tally().plus(Tally.of(*read), max_distinct)
-
-
-def _listed(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def _counted(

@@ -3,7 +3,8 @@
 The noise of a partition is a function of a key that `transform` draws, of the
 partition's number, the column, the chunk of rows and their values. Computed again, the
 same rows have the same noise, which is one release; rows that come out otherwise, in
-another order or with other values, have noise of their own.
+another order or with other values, have noise of their own. The key is in the graph and
+in no estimator; how rows are read and released is the estimator's own affair.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The noise of columns: chunks of rows, and the source of bits that each has.
 
-No two calls, partitions, columns or chunks share a source.
+Contract: no two calls, partitions, columns or chunks share a source, and how many
+threads draw changes nothing. Knows of arrays alone; imports `core` and joblib, which
+says how many threads there may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,6 +21,7 @@ from skpuffer.core.bits import (
     bound_key,
 )
 from skpuffer.core.grid import check_grid_range, grid_step
+from skpuffer.core.laws import NoiseLaw
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
 _CHUNK = 2**18
@@ -94,7 +96,7 @@ def released_columns(
     return released
 
 
-def additive(law: Any, scale: float) -> ColumnNoise:
+def additive(law: NoiseLaw, scale: float) -> ColumnNoise:
     """Return what adds the noise of a law to a column of numbers."""
 
     def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:

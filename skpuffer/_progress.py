@@ -1,6 +1,7 @@
 """A progress bar for what may take more than a few seconds.
 
-The one file that knows tqdm, which is imported once there is something to show.
+The one file that knows tqdm, which is imported once there is something to show. A bar
+changes nothing of what a task finds.
 """
 
 from __future__ import annotations

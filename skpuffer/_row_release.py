@@ -10,8 +10,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._estimator import NO_ROWS, Release
-from skpuffer._lazy import is_lazy
-from skpuffer._lazy_release import release_lazily
 from skpuffer._noise import (
     BitsOf,
     ColumnNoise,
@@ -25,7 +23,6 @@ from skpuffer._validation import (
     Sample,
     read_layout,
     read_mixed_rows,
-    read_sample,
     to_multiples,
     unknown_code,
     within_bounds,
@@ -35,7 +32,6 @@ from skpuffer.core.channels import ROW_RULES, Channel, uniform_codes
 from skpuffer.core.laws import LAWS
 from skpuffer.core.sampling import BitSource
 from skpuffer.exceptions import ParameterError
-from skpuffer.reuse import recalled, remembered
 
 
 class RowRelease(Release):
@@ -84,11 +80,7 @@ class RowRelease(Release):
         counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         settings = self._check()
-        given = (X, y, secret, prior, weight)
-        sample = recalled(self, *given, counted)
-        if sample is None:
-            sample = read_sample(self, *given, mixed=True, counted=counted)
-            sample = remembered(self, sample, *given, counted)
+        sample = self._read(X, y, secret, prior, weight, counted=counted, mixed=True)
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)
@@ -146,13 +138,7 @@ class RowRelease(Release):
         self._refuse_other_policy()
         numeric = np.array([counts is None for counts in self._counts])
         seed = check_release(self._settings(), self._ranges[numeric])
-        if is_lazy(X):
-            lazily = release_lazily(self, X, seed)
-            self._warn_of_release(seed)
-            return lazily
-        rows = self._rows(X)
-        self._warn_of_release(seed)
-        return self._released(rows, self._fresh_bits(seed))
+        return self._release(X, seed)
 
     def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
         names = self.guarantee_.columns

@@ -1,6 +1,7 @@
 """What was counted so far: parts that add up, in any order, to the same.
 
-Records that are replaced and never changed. May import `_validation` and what it may.
+Contract: records are replaced and never changed, so that a sum that fails leaves what
+it was made of. May import `_validation` and what it may, no estimator.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from skpuffer._checks import is_integer
+from skpuffer._checks import as_list, is_integer
 from skpuffer._validation import (
     MAX_VALUES,
     CountedRows,
@@ -161,7 +162,7 @@ class Tally:
 
 def _places(given: Any, layout: Layout) -> tuple[Any, ...]:
     """Return the columns that a parameter names as a layout does."""
-    wanted = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    wanted = tuple(as_list(given))
     if layout.frame:
         return wanted
     width = len(layout.order)

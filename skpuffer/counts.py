@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
-from skpuffer._checks import integer, number
+from skpuffer._checks import as_list, integer, number
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_counts import tally_lazily
 from skpuffer._tally import Tally, differing, refuse_many_rows
@@ -295,9 +295,9 @@ class ConditionalCounts:
     @property
     def _parameters(self) -> dict[str, Any]:
         return {
-            "secret": _listed(self._places["secret"]),
-            "prior": _listed(self._places["prior"]),
-            "columns": _listed(self._columns),
+            "secret": as_list(self._places["secret"]) or None,
+            "prior": as_list(self._places["prior"]) or None,
+            "columns": as_list(self._columns) or None,
             "grid": self._grid,
         }
 
@@ -359,13 +359,6 @@ def _check_grid(grid: Any) -> Any:
             for name, step in grid.items()
         }
     return number("grid", grid, above=0.0)
-
-
-def _listed(given: Any) -> list[Any] | None:
-    """Return one column or several as a list; nothing where none is named."""
-    if given is None:
-        return None
-    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def counted_rows(counts: Any, estimator: Any) -> CountedRows:

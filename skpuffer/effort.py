@@ -1,4 +1,8 @@
-"""How long a fit searches for couplings of very many rows: `coupling_effort`."""
+"""How long a fit searches for couplings of very many rows: `coupling_effort`.
+
+Contract: an effort is in force while its block lasts, in this process, and no estimator
+keeps one. It decides how much noise a fit finds to be enough, never what it promises.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ A search fits the same fold again for every order, budget, law and rule. What `_
 makes of a sample is kept with the sample (`Sample.once`); here samples are kept, and
 found again by comparing what fit is given with private copies, value by value: taking
 other data for the same would be noise for other data. Nothing is hashed, and what
-cannot be compared with certainty is read anew.
+cannot be compared with certainty is read anew. It may import `_validation`, and knows of
+an estimator no more than its parameters and the features that reading sets.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _NOT_READ = {
     "verbose",
 }
 _FEATURES = ("n_features_in_", "feature_names_in_")
-# From here over this file and _prepare and fit to its caller.
-_STACK = 5
+# From here over this file, _read, _prepare and fit to its caller.
+_STACK = 6
 
 
 class FitReuse:

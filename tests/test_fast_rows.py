@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skpuffer import RenyiPufferfishLaplace
-from skpuffer._validation import _labels, _sample
+from skpuffer._validation import _labels, _sample, read_sample
 from skpuffer._validation._labels import _near_integers, factorise
 from skpuffer.core.prior import Conditional
 
@@ -78,9 +78,7 @@ def test_priors_are_those_of_their_rows():
     for columns in ([0], [0, 1]):
         for given in (None, weight):
             estimator = RenyiPufferfishLaplace()
-            sample = _sample.read_sample(
-                estimator, x[:, columns], None, secret, prior, given
-            )
+            sample = read_sample(estimator, x[:, columns], None, secret, prior, given)
             found = sample.priors(list(range(len(columns))))
             assert [one.label for one in found] == [0, 1]
             assert [one.secrets for one in found] == [(0, 1, 2), (0, 1)]

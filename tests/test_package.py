@@ -15,7 +15,7 @@ from packaging.version import Version
 from paths import shared
 
 import skpuffer
-from skpuffer import exceptions
+from skpuffer import audit, displays, exceptions, metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -49,7 +49,7 @@ def test_version_is_that_of_the_metadata():
 
 def public_members():
     """Yield each public object with its name, and what its class defines in public."""
-    for module in (skpuffer, exceptions):
+    for module in (skpuffer, exceptions, audit, displays, metrics):
         for name in module.__all__:
             thing = getattr(module, name)
             if isinstance(thing, str):
@@ -105,8 +105,11 @@ def test_the_readme_has_each_command_once(word):
 
 
 def test_the_oldest_versions_are_the_lower_bounds():
-    extra = PROJECT["optional-dependencies"]["test"]
-    bounds = dict(entry.split(">=") for entry in PROJECT["dependencies"] + extra)
+    extras = PROJECT["optional-dependencies"]
+    entries = [*PROJECT["dependencies"], *extras["dask"], *extras["plot"]]
+    own, *tools = extras["test"]
+    assert own == "skpuffer[dask,plot]"
+    bounds = dict(entry.split(">=") for entry in entries + tools)
     lines = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if line and line[0] != "#")
     for name, bound in bounds.items():

@@ -17,7 +17,6 @@ __all__ = [
     "count_groups",
     "is_dask",
     "is_lazy",
-    "is_lazy_polars",
     "map_lazily",
     "reduce_parts",
     "without_rows",

@@ -6,17 +6,14 @@ parameter, what was found and what helps, and comes before anything is computed.
 """
 
 from skpuffer._validation._again import read_again
-from skpuffer._validation._categories import (
-    CategorySet,
-    unknown_code,
-    warn_of_categories,
-)
+from skpuffer._validation._categories import unknown_code, warn_of_categories
 from skpuffer._validation._chunks import read_chunk, read_counts
 from skpuffer._validation._contents import Contents
 from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_frame
 from skpuffer._validation._distinct import Part, added, sorted_rows
-from skpuffer._validation._frames import Dropped, take_columns
-from skpuffer._validation._groups import MAX_VALUES, Groups, refuse_misaligned
+from skpuffer._validation._frames import take_columns
+from skpuffer._validation._groups import MAX_VALUES, refuse_misaligned
+from skpuffer._validation._reading import labels_beside, read_sample
 from skpuffer._validation._rows import (
     read_layout,
     read_mixed_rows,
@@ -24,17 +21,14 @@ from skpuffer._validation._rows import (
     to_multiples,
     within_bounds,
 )
-from skpuffer._validation._sample import Sample, labels_beside, read_sample
+from skpuffer._validation._sample import Sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
 from skpuffer._validation._written import written_like
 
 __all__ = [
     "MAX_VALUES",
-    "CategorySet",
     "Contents",
     "CountedRows",
-    "Dropped",
-    "Groups",
     "Layout",
     "Part",
     "Sample",

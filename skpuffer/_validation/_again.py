@@ -6,7 +6,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from skpuffer._validation._sample import Sample, read_sample
+from skpuffer._validation._reading import read_sample
+from skpuffer._validation._sample import Sample
 from skpuffer._validation._values import readable
 from skpuffer.exceptions import ParameterError
 

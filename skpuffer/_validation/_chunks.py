@@ -30,7 +30,12 @@ from skpuffer._validation._groups import (
 )
 from skpuffer._validation._mixed import read_labels
 from skpuffer._validation._rows import to_multiples
-from skpuffer._validation._values import check_weights, readable, refuse_non_finite
+from skpuffer._validation._values import (
+    check_weights,
+    readable,
+    refuse_non_finite,
+    with_dtype,
+)
 from skpuffer.exceptions import ParameterError
 
 
@@ -145,7 +150,10 @@ def read_chunk(
     """
     X = readable(X)
     frame = is_frame(X)
-    X = X if frame else _array(X)
+    if not frame:
+        X = check_array(
+            with_dtype(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0
+        )
     every: list[Hashable] = column_names(X) if frame else list(range(X.shape[1]))
     names, found, taken = {}, {}, {}
     where: dict[str, tuple[Hashable, ...] | None] = {"secret": None, "prior": None}
@@ -216,15 +224,6 @@ def read_chunk(
         read = [column.take(there).occurring() for column in read]
         counts = None if counts is None else counts[there]
     return layout, distinct([joined([column]) for column in read], counts)
-
-
-def _array(X: Any) -> Any:
-    """Return anything but a frame as a 2-D array."""
-    if not hasattr(X, "dtype"):
-        # Text beside numbers must not turn them into text.
-        array = np.asarray(X)
-        X = np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def _released(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer._validation._distinct import Column, Part, joined
-from skpuffer._validation._frames import Dropped
+from skpuffer._validation._frames import Dropped, pandas_frame
 from skpuffer._validation._groups import Groups
 
 
@@ -115,9 +115,7 @@ def _rebuilt(layout: Layout, part: Part) -> Any:
     """Return the columns to release as a frame or an array, as the chunks were."""
     columns = part.columns[: len(layout.columns)]
     if layout.frame:
-        X = pd.DataFrame({i: native(column) for i, column in enumerate(columns)})
-        X.columns = pd.Index(layout.columns)
-        return X
+        return pandas_frame(list(map(native, columns)), layout.columns)
     if len({column.kind for column in columns}) == 1 and not columns[0].labels:
         return np.column_stack([column.values for column in columns])
     X = np.empty((len(part), len(columns)), dtype=object)
@@ -178,6 +176,5 @@ def to_frame(layout: Layout, part: Part) -> pd.DataFrame:
     named.append(("count", part.counts))
     if layout.weighted:
         named.append(("weight", rest.pop(0).values))
-    frame = pd.DataFrame({place: values for place, (_, values) in enumerate(named)})
-    frame.columns = pd.Index([name for name, _ in named])
-    return frame.infer_objects()
+    names, columns = zip(*named, strict=True)
+    return pandas_frame(columns, names).infer_objects()

@@ -133,6 +133,15 @@ def column_names(X: Any) -> list[Hashable]:
     return list(nw.from_native(X, eager_only=True).columns)
 
 
+def pandas_frame(
+    columns: Sequence[Any], names: Sequence[Hashable], index: Any = None
+) -> pd.DataFrame:
+    """Build a pandas frame of columns, whose names may be anything, even the same."""
+    frame = pd.DataFrame(dict(enumerate(columns)), index=index)
+    frame.columns = names if isinstance(names, pd.Index) else pd.Index(names)
+    return frame
+
+
 def columns_of(X: Any) -> list[nw.Series[Any]]:
     """Return the columns of a frame, in order."""
     if isinstance(X, pd.DataFrame):

@@ -30,6 +30,7 @@ from skpuffer._validation._values import (
     refuse_text,
     rows_behind,
     validate_frame,
+    with_dtype,
 )
 from skpuffer.exceptions import ParameterError
 
@@ -113,24 +114,12 @@ def _table(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     if is_frame(X):
         validate_frame(estimator, X, reset=reset)
         return X
-    if not hasattr(X, "dtype"):
-        # Text beside numbers must not turn them into text.
-        array = np.asarray(X)
-        X = np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-    if X.dtype.kind in "fc":
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=least,
-        )
+    X = with_dtype(X)
     return validate_data(
         estimator,
         X,
         reset=reset,
-        dtype=None,
+        dtype=[np.float64, np.float32] if X.dtype.kind in "fc" else None,
         ensure_all_finite=False,
         ensure_min_samples=least,
     )

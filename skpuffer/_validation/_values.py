@@ -48,6 +48,14 @@ def readable(X: Any) -> Any:
     return X
 
 
+def with_dtype(X: Any) -> Any:
+    """Return what is no frame as an array; text beside numbers does not make them text."""
+    if hasattr(X, "dtype"):
+        return X
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+
+
 def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
     """Refuse frames that are lazy, of no known kind, or have a name twice.
 
@@ -268,7 +276,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         else:
             weight = numbers_of([column])[:, 0]
     except (TypeError, ValueError):
-        raise ValueError("sample_weight must be numbers, one a row") from None
+        found = getattr(sample_weight, "dtype", type(sample_weight).__name__)
+        raise ValueError(
+            f"sample_weight must be numbers, one a row, got {found}"
+        ) from None
     if weight.ndim != 1:
         raise ValueError(
             f"sample_weight has {weight.ndim} dimensions: give one weight a row (1-D)"
@@ -277,8 +288,16 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         raise ValueError(
             f"sample_weight has {len(weight)} values for {n_rows} rows of X"
         )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and non-negative in every row")
+    strange = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(strange):
+        raise ValueError(
+            "sample_weight must be finite and non-negative in every row, and is not in "
+            f"{len(strange)} of {n_rows} (the first is {weight[strange[0]]:g}): drop "
+            "these rows, or give them weight 0"
+        )
     if not weight.any():
-        raise ValueError("sample_weight is zero in every row")
+        raise ValueError(
+            f"sample_weight is zero in every one of {n_rows} rows: a weight of zero is a "
+            "row that is not there"
+        )
     return weight

@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 
 from skpuffer._validation._categories import CategorySet
-from skpuffer._validation._frames import column_names, columns_of, is_frame
+from skpuffer._validation._frames import (
+    column_names,
+    columns_of,
+    is_frame,
+    pandas_frame,
+)
 
 Column = nw.Series[Any]
 
@@ -62,13 +67,12 @@ def written_like(
     ]
     if isinstance(kind, pd.DataFrame):
         index = X.index if isinstance(X, pd.DataFrame) else None
-        series = {
-            place: _for_pandas(*part, column) if isinstance(part, tuple) else part
-            for place, (part, column) in enumerate(zip(parts, columns, strict=True))
-        }
-        frame = pd.DataFrame(series, index=index)
-        frame.columns = X.columns if isinstance(X, pd.DataFrame) else names
-        return frame
+        series = [
+            _for_pandas(*part, column) if isinstance(part, tuple) else part
+            for part, column in zip(parts, columns, strict=True)
+        ]
+        called = X.columns if isinstance(X, pd.DataFrame) else names
+        return pandas_frame(series, called, index)
     backend = nw.get_native_namespace(kind)
     plain = {
         str(name): part[0] if isinstance(part, tuple) else part

@@ -28,7 +28,6 @@ __all__ = [
     "Coupling",
     "ShiftBound",
     "couple",
-    "couple_in_place",
     "distance_up",
     "plan_in_place",
     "start_plan",
@@ -129,7 +128,16 @@ def start_plan(
 ) -> Plan:
     """Return the plan of `couple`, as integers.
 
-    `effort` is what a search among very many points of several columns may cost.
+    Parameters
+    ----------
+    first, second, weights
+        As in `couple`.
+    effort : Effort
+        What a search among very many points of several columns may cost.
+
+    Returns
+    -------
+    Plan
     """
     first_mass, second_mass, _ = common_masses(first, second)
     if first.same_distribution(second):
@@ -140,10 +148,13 @@ def start_plan(
     )
 
 
-def couple_in_place(
-    first: Conditional, second: Conditional, weights: FloatArray
-) -> Coupling:
-    """Couple two conditionals so that what mass they share does not move.
+def plan_in_place(
+    first: Conditional,
+    second: Conditional,
+    weights: FloatArray,
+    effort: Effort = USUAL_EFFORT,
+) -> Plan:
+    """Return a plan by which what mass two conditionals share does not move.
 
     The rest is coupled as `couple` does. Often better where costs are concave: many
     short moves cost more than a few long ones.
@@ -154,27 +165,20 @@ def couple_in_place(
         Both with k columns.
     weights : ndarray of shape (k,)
         As in `couple`.
+    effort : Effort
+        As in `start_plan`.
 
     Returns
     -------
-    Coupling
+    Plan
 
     Examples
     --------
     >>> one, two = (Conditional.from_rows([[i], [i + 1], [i + 2]]) for i in (0, 1))
-    >>> couple_in_place(one, two, np.ones(1)).shift_bound().shifts.ravel()
+    >>> plan = plan_in_place(one, two, np.ones(1))
+    >>> Coupling.from_plan(one, two, plan).shift_bound().shifts.ravel()
     array([0., 0., 3.])
     """
-    return Coupling.from_plan(first, second, plan_in_place(first, second, weights))
-
-
-def plan_in_place(
-    first: Conditional,
-    second: Conditional,
-    weights: FloatArray,
-    effort: Effort = USUAL_EFFORT,
-) -> Plan:
-    """Return the plan of `couple_in_place`, as integers; `effort` as in `start_plan`."""
     first_mass, second_mass, _ = common_masses(first, second)
 
     def rest(goes: IntArray, comes: IntArray, left: IntArray, right: IntArray) -> Plan:

@@ -3,7 +3,8 @@
 A class method computes what is shown and draws it; `plot` draws it again, on other axes
 or in another way, and computes nothing twice. A display keeps curves and counts, and
 the artists of the last drawing in attributes that end in ``_``. Matplotlib is needed to
-draw (``pip install 'skpuffer[plot]'``) and is imported then.
+draw (``pip install 'skpuffer[plot]'``) and is imported then. Displays may import
+everything, and nothing imports them.
 """
 
 from skpuffer.displays._audit import AuditDisplay

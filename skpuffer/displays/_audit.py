@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._checks import integer, number
+from skpuffer._checks import integer, numbers_in
 from skpuffer.audit import KernelRenyiAuditor, RunningAudit
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
@@ -153,15 +153,18 @@ class AuditDisplay:
             )
         check_is_fitted(auditor)
         if deltas is not None and alphas is not None:
-            raise ParameterError("give deltas or alphas, and not both")
+            raise ParameterError(
+                f"deltas={deltas!r} and alphas={alphas!r} are bounds of two kinds: give "
+                "one of them, and not both"
+            )
         report, (delta, alpha) = auditor.report_, _target(auditor)
         x: FloatArray
         if alphas is None:
             given = [*_DELTAS, delta or _DELTAS[0]] if deltas is None else deltas
-            x = _grid("deltas", given, 0.0, 1.0)
+            x = np.array(numbers_in("deltas", given, above=0.0, below=1.0))
             bound = auditor.epsilon_lower(delta=x)
         else:
-            x = _grid("alphas", alphas, 1.0, math.inf)
+            x = np.array(numbers_in("alphas", alphas, above=1.0))
             bound = auditor.epsilon_lower(alpha=x)
         claim_x, claim = claimed_line(
             report.epsilon, delta, alpha, x, alphas is not None
@@ -359,16 +362,6 @@ def _target(auditor: KernelRenyiAuditor) -> tuple[float, float | None]:
         return auditor.delta, auditor.alpha
     target = auditor.event_.target
     return target.delta, target.alpha
-
-
-def _grid(name: str, given: Any, above: float, below: float) -> FloatArray:
-    values = [
-        number(name, value, above=above, below=below)
-        for value in np.ravel(given).tolist()
-    ]
-    if not values:
-        raise ParameterError(f"{name}={given!r} must hold at least one number")
-    return np.unique(values)
 
 
 def _by_place(rows: Any) -> Any:

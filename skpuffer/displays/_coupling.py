@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer._checks import choice
+from skpuffer._checks import as_list, choice
 from skpuffer._text import label_text
 from skpuffer._validation import read_sample, take_columns
 from skpuffer.comparison import names_columns
@@ -147,9 +147,7 @@ class CouplingDisplay:
         named = [spec for spec in (secret, prior) if names_columns(spec, X)]
         if column is None or isinstance(column, (list, tuple)):
             raise ParameterError(f"column={column!r} must be the name of one column")
-        if column in [
-            one for spec in named if spec is not None for one in _listed(spec)
-        ]:
+        if column in [name for spec in named for name in as_list(spec)]:
             raise ParameterError(f"column={column!r} is the secret or the prior itself")
         (name,), (values,), _ = take_columns(X, column, "column")
         given = {}
@@ -283,10 +281,6 @@ class CouplingDisplay:
         ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
         ax.set_xlabel(f"|shift| at most\n(units of {self.column})")
         ax.set_ylabel("share of rows")
-
-
-def _listed(spec: Any) -> list[Any]:
-    return list(spec) if isinstance(spec, (list, tuple)) else [spec]
 
 
 def _shifts(plan: Coupling) -> FloatArray:

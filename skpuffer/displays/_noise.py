@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from skpuffer._checks import column_position, number
+from skpuffer._checks import column_position, numbers_in
 from skpuffer.comparison import compare_mechanisms
 from skpuffer.displays._canvas import (
     DASHES,
@@ -133,8 +132,8 @@ class NoiseDisplay:
                 raise ParameterError(
                     f"{name}={parameters[name]!r}: a display of noise takes {instead}"
                 )
-        orders = _numbers("alphas", alphas, above=1.0)
-        budgets = _numbers("epsilons", epsilons, above=0.0)
+        orders = numbers_in("alphas", alphas, above=1.0)
+        budgets = numbers_in("epsilons", epsilons, above=0.0)
         found = []
         shown = None if column is None else column
         for epsilon in budgets:
@@ -269,11 +268,3 @@ class NoiseDisplay:
             style = {"color": ink(ax, 0.8), "ls": DASHES[turn % len(DASHES)]}
             handles[1].append(Line2D([], [], label=f"ε = {epsilon:g}{suffix}", **style))
         return legend_above(ax, *handles)
-
-
-def _numbers(name: str, given: Any, *, above: float) -> list[float]:
-    """Return numbers in order, each once."""
-    values = [number(name, value, above=above) for value in np.ravel(given).tolist()]
-    if not values:
-        raise ParameterError(f"{name}={given!r} must hold at least one number")
-    return sorted(set(values))

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.core.calibration import RULES, Budget, CalibrationError, calibrate
-from skpuffer.core.coupling import couple, couple_in_place
+from skpuffer.core.coupling import Coupling, couple, plan_in_place
 from skpuffer.core.grid import grid_step
 from skpuffer.core.laws import LAWS, Exponential, Laplace
 from skpuffer.core.plans import TransportPlanError
@@ -296,7 +296,8 @@ def test_common_mass_stays_in_place(drawn, one_column):
     k = 1 if one_column else 2
     first = conditional(drawn.atoms_a[:, :k], drawn.mass_a)
     second = conditional(drawn.atoms_b[:, :k], drawn.mass_b)
-    coupling = couple_in_place(first, second, np.ones(k))
+    plan = plan_in_place(first, second, np.ones(k))
+    coupling = Coupling.from_plan(first, second, plan)
     first_mass, second_mass, total = common_masses(first, second)
     left = {tuple(r): m for r, m in zip(first.support, first_mass, strict=True)}
     right = {tuple(r): m for r, m in zip(second.support, second_mass, strict=True)}
@@ -316,7 +317,8 @@ def test_fractional_weights_stay_exact():
     first = conditional([[0.0], [1.0], [2.0]], [1e-9, 0.2, 0.7])
     second = conditional([[1.0], [2.0]], [0.3, 0.7])
     assert first.mass.dtype == object
-    bound = couple_in_place(first, second, np.ones(1)).shift_bound()
+    plan = plan_in_place(first, second, np.ones(1))
+    bound = Coupling.from_plan(first, second, plan).shift_bound()
     assert bound.mass.sum() == pytest.approx(1)
     plain = couple(first, second, np.ones(1)).shift_bound()
     assert len(bound.mass) >= len(plain.mass) - 1

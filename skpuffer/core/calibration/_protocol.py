@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ from skpuffer.core.coupling import Coupling, ShiftBound, plan_in_place, start_pl
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.mixtures import MixturePair
 from skpuffer.core.monotone import MonotoneShifts
-from skpuffer.core.plans import Effort, Plan
+from skpuffer.core.plans import USUAL_EFFORT, Effort, Plan
 from skpuffer.core.prior import Conditional, FloatArray
 
 # The share of an effort that a first plan may take; a rule's own search has the rest.
@@ -85,7 +85,7 @@ class Pair:
     first: Conditional
     second: Conditional
     weights: FloatArray
-    effort: Effort = field(default_factory=Effort)
+    effort: Effort = USUAL_EFFORT
 
     @cached_property
     def plan(self) -> Plan:

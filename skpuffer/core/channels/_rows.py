@@ -8,7 +8,7 @@ the noise for numbers, those of the channels for categories.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,7 @@ from skpuffer.core.channels._witness import (
 from skpuffer.core.coupling import Coupling, ShiftBound, distance_up
 from skpuffer.core.plans import (
     EXACT_LIMIT,
+    USUAL_EFFORT,
     Column,
     Effort,
     Plan,
@@ -73,7 +74,7 @@ class RowPair:
     second: Conditional
     weights: FloatArray
     columns: Columns
-    effort: Effort = field(default_factory=Effort)
+    effort: Effort = USUAL_EFFORT
 
     @property
     def symmetric(self) -> bool:
