@@ -282,15 +282,11 @@ def staircase(weights: Weights) -> Staircase:
     width = np.append(_PLACE_BITS, _PLACE_BITS - es[left])
     factor = np.full(n_open, float(unit))
     factor[0] *= 2.0 ** (tail + 1)
+    low, height = np.append(2**tail, lows[left]), np.append(0, rank << width[1:])
+    for table in (first, shift, low, width, height, factor):
+        # Every draw of the law, in every thread, looks them up.
+        table.flags.writeable = False
+    accepted = unit * (weights.total - 0.5) / 2.0**63
     return Staircase(
-        unit,
-        tail,
-        n_open,
-        first,
-        shift,
-        np.append(2**tail, lows[left]),
-        width,
-        np.append(0, rank << width[1:]),
-        factor,
-        unit * (weights.total - 0.5) / 2.0**63,
+        unit, tail, n_open, first, shift, low, width, height, factor, accepted
     )
