@@ -11,6 +11,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LinearRegression
@@ -304,6 +305,13 @@ def test_contents_that_differ(first, second):
         pd.Series([1, 2], name=("a", "b")),
         pd.DataFrame([[1, 2]], columns=["a", "a"]),
         iter([1, 2]),
+        # As arrays they are those of 2^53 + 1, or of NaN, in place of 2^53 and nothing.
+        pd.Series([2**53, None], dtype="Int64"),
+        pd.Series([1.0, None], dtype="Float64"),
+        pd.DataFrame({"a": pd.Series([2**53, None], dtype="int64[pyarrow]")}),
+        pl.DataFrame({"a": [2**53, None]}),
+        pl.DataFrame({"a": [1.0, None]}),
+        pa.table({"a": [2**53, None]}),
     ],
     ids=lambda data: type(data).__name__,
 )
