@@ -327,11 +327,15 @@ def remembered(
     copies = None if given is None else given.copied()
     if given is None or copies is None:
         return sample
-    parts = {
+    parts: dict[str, Any] = {
         name: values.copy()
         for name, values in (("values", sample.values), ("weight", sample.weight))
         if values is not None and given.shares_memory(values)
     }
+    # Labels that are whole numbers may be their own codes.
+    for name, groups in (("secret", sample.secret), ("prior", sample.prior)):
+        if groups is not None and given.shares_memory(groups.codes):
+            parts[name] = replace(groups, codes=groups.codes.copy())
     sample = replace(sample, **parts)
     features = {
         name: vars(estimator)[name] for name in _FEATURES if name in vars(estimator)

@@ -29,7 +29,11 @@ from skpuffer import (
     reuse_fits,
 )
 from skpuffer.core.coupling import Coupling
-from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
+from skpuffer.exceptions import (
+    CategoriesFromDataWarning,
+    ParameterError,
+    UnavailableRuleError,
+)
 
 ROWS = 300
 BUDGETS = [{"alpha": 2.0}, {"alpha": 6.0, "epsilon": 0.3}, {"alpha": 2.0}]
@@ -293,6 +297,32 @@ def test_contents_that_differ(first, second):
         assert copy.same_as(item)
     assert not one.same_as(other.copied())
     assert not other.same_as(one.copied())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.Series], ids=["array", "series"])
+def test_what_is_kept_is_nobody_elses(kind):
+    # Read, but not calibrated: couplings made before a change would hide it.
+    values, codes = np.stack([X[:, 0], X[:, 0] ** 2], axis=1), SEX.astype(np.int64)
+    given = {
+        "secret": kind(codes.copy()),
+        "prior": kind(np.repeat(np.arange(2), ROWS // 2)),
+        "sample_weight": kind(np.linspace(1, 2, ROWS)),
+    }
+    first = {name: item.copy() for name, item in given.items()}
+    rows, weights = values.copy(), np.array([1.0, 3.0])
+    noise = RenyiPufferfishLaplace(column_weights=weights, calibration="exact")
+    usual = RenyiPufferfishLaplace(column_weights=[1.0, 3.0]).fit(values, **first)
+    with reuse_fits() as reuse:
+        with pytest.raises(UnavailableRuleError):
+            noise.fit(rows, **given)
+        rows[:], weights[:] = 0.0, 7.0
+        for item in given.values():
+            item[:] = np.random.default_rng(1).permutation(np.asarray(item))
+        weight = np.array([1.0, 3.0])
+        noise.set_params(column_weights=weight, calibration="transport")
+        noise.fit(values, **first)
+    assert reuse.hits == 1
+    assert found(noise) == found(usual)
 
 
 @pytest.mark.parametrize(
