@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
@@ -203,10 +204,10 @@ class _Given:
         """Return the same in arrays of its own."""
         copies = []
         for item in self.contents:
-            copy = item.copied()
-            if copy is None:
+            copied = item.copied()
+            if copied is None:
                 return None
-            copies.append(copy)
+            copies.append(copied)
         return _Given(self.parameters, tuple(copies))
 
     def same_as(self, other: _Given) -> bool:
@@ -294,7 +295,7 @@ def recalled(
         if found is not None:
             refuse_misaligned(X, found, parameter)
     for name, value in reading.features.items():
-        setattr(estimator, name, value.copy() if name.endswith("names_in_") else value)
+        setattr(estimator, name, copy(value))
     sample = reading.sample
     taken = [
         (name, len(one.labels))
@@ -338,7 +339,9 @@ def remembered(
             parts[name] = replace(groups, codes=groups.codes.copy())
     sample = replace(sample, **parts)
     features = {
-        name: vars(estimator)[name] for name in _FEATURES if name in vars(estimator)
+        name: copy(vars(estimator)[name])
+        for name in _FEATURES
+        if name in vars(estimator)
     }
     blocks[0]._keep(_Reading(copies, sample, features, len(X)))
     return sample

@@ -325,6 +325,16 @@ def test_what_is_kept_is_nobody_elses(kind):
     assert found(noise) == found(usual)
 
 
+def test_names_that_an_estimator_has_are_its_own():
+    noises = [RenyiPufferfishLaplace(secret="sex") for _ in range(3)]
+    with reuse_fits() as reuse:
+        for noise in noises:
+            noise.fit(DF[["age", "sex"]])
+            assert noise.feature_names_in_[0] == "age"
+            noise.feature_names_in_[0] = "other"
+    assert reuse.hits == 2
+
+
 @pytest.mark.parametrize(
     "data",
     [
