@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from skpuffer import RenyiPufferfishLaplace
-from skpuffer._validation import _groups, _sample
-from skpuffer._validation._groups import _factorise, _small_integers, factorise
+from skpuffer._validation import _labels, _sample
+from skpuffer._validation._labels import _near_integers, factorise
 from skpuffer.core.prior import Conditional
 
 INTEGERS = {
@@ -34,7 +34,7 @@ def test_integers_near_each_other_are_told_apart_as_others_are(name, kind):
     else:
         column = pd.Series(values, dtype="int64" if kind == "series" else kind)
     codes, labels, spelt = factorise(column)
-    expected = _factorise(column)
+    expected = factorise(column.astype(object))
     assert codes.tolist() == expected[0].tolist()
     assert labels == expected[1]
     assert [type(label) for label in labels] == [type(label) for label in expected[1]]
@@ -50,10 +50,10 @@ def test_what_has_no_short_cut():
         np.array(["a"]),
         np.array([2**63, 1], dtype=np.uint64),
         pd.Series([1, None], dtype="Int64"),
-        np.array([0, _groups._NEAR]),
+        np.array([0, _labels._NEAR]),
     ):
-        assert _small_integers(column) is None
-    assert _small_integers(np.array([0, _groups._NEAR - 1])) is not None
+        assert _near_integers(column) is None
+    assert _near_integers(np.array([0, _labels._NEAR - 1])) is not None
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 7])

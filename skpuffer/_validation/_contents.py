@@ -64,6 +64,9 @@ class Contents:
             names = enumerate(data.columns)
             columns = {name: data.iloc[:, place] for place, name in names}
             return cls._joined(type(data), columns)
+        names = getattr(data, "column_names", ())
+        if len(set(names)) < len(names):
+            return None  # Whoever reads it says so.
         if is_frame(data):
             frame = nw.from_native(data, eager_only=True)
             return cls._joined(
