@@ -14,8 +14,9 @@ is accepted with one sign only. A draw that is not accepted is made again.
 
 - The sign and the first 31 bits of V are one half of a word: a slot, and the first 17
   bits of the place. In a certain slot, one that lies below C w of the last k of its
-  block, has e <= 17 and not zero, they decide. The others, a few in a hundred, take 32
-  bits more.
+  block, has e <= 17 and not zero, they decide. The others take 32 bits more: at the
+  scales of a release a few in a hundred, of heavy tails most, since their blocks are
+  long.
 - Slots are found with bounds on w in floats: w in float64, with x <= 100 right to 2^-48
   and exp to 16 ulp, is right to a relative 2^-41, and 2^-40 is added or taken away.
 - Heights are compared in floats if v + 1 <= f (1 - 2^-40) or v >= f (1 + 2^-40), f =
