@@ -251,7 +251,8 @@ def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
             )
         return weights
     try:
-        weights = np.asarray(given, dtype=np.float64)
+        # Not the array of whoever gave it, who may write to it.
+        weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         weights = np.empty(0)
     if weights.shape != (len(names),) or not (

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
@@ -204,10 +205,10 @@ class _Given:
         """Return the same in arrays of its own."""
         copies = []
         for item in self.contents:
-            copy = item.copied()
-            if copy is None:
+            copied = item.copied()
+            if copied is None:
                 return None
-            copies.append(copy)
+            copies.append(copied)
         return _Given(self.parameters, tuple(copies))
 
     def same_as(self, other: _Given) -> bool:
@@ -295,7 +296,7 @@ def recalled(
         if found is not None:
             refuse_misaligned(X, found, parameter)
     for name, value in reading.features.items():
-        setattr(estimator, name, value.copy() if name.endswith("names_in_") else value)
+        setattr(estimator, name, copy(value))
     sample = reading.sample
     taken = [
         (name, len(one.labels))
@@ -328,14 +329,20 @@ def remembered(
     copies = None if given is None else given.copied()
     if given is None or copies is None:
         return sample
-    parts = {
+    parts: dict[str, Any] = {
         name: values.copy()
         for name, values in (("values", sample.values), ("weight", sample.weight))
         if values is not None and given.shares_memory(values)
     }
+    # Labels that are whole numbers may be their own codes.
+    for name, groups in (("secret", sample.secret), ("prior", sample.prior)):
+        if groups is not None and given.shares_memory(groups.codes):
+            parts[name] = replace(groups, codes=groups.codes.copy())
     sample = replace(sample, **parts)
     features = {
-        name: vars(estimator)[name] for name in _FEATURES if name in vars(estimator)
+        name: copy(vars(estimator)[name])
+        for name in _FEATURES
+        if name in vars(estimator)
     }
     blocks[0]._keep(_Reading(copies, sample, features, len(X)))
     return sample

@@ -11,6 +11,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LinearRegression
@@ -28,7 +29,11 @@ from skpuffer import (
     reuse_fits,
 )
 from skpuffer.core.coupling import Coupling
-from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
+from skpuffer.exceptions import (
+    CategoriesFromDataWarning,
+    ParameterError,
+    UnavailableRuleError,
+)
 
 ROWS = 300
 BUDGETS = [{"alpha": 2.0}, {"alpha": 6.0, "epsilon": 0.3}, {"alpha": 2.0}]
@@ -294,6 +299,42 @@ def test_contents_that_differ(first, second):
     assert not other.same_as(one.copied())
 
 
+@pytest.mark.parametrize("kind", [np.asarray, pd.Series], ids=["array", "series"])
+def test_what_is_kept_is_nobody_elses(kind):
+    # Read, but not calibrated: couplings made before a change would hide it.
+    values, codes = np.stack([X[:, 0], X[:, 0] ** 2], axis=1), SEX.astype(np.int64)
+    given = {
+        "secret": kind(codes.copy()),
+        "prior": kind(np.repeat(np.arange(2), ROWS // 2)),
+        "sample_weight": kind(np.linspace(1, 2, ROWS)),
+    }
+    first = {name: item.copy() for name, item in given.items()}
+    rows, weights = values.copy(), np.array([1.0, 3.0])
+    noise = RenyiPufferfishLaplace(column_weights=weights, calibration="exact")
+    usual = RenyiPufferfishLaplace(column_weights=[1.0, 3.0]).fit(values, **first)
+    with reuse_fits() as reuse:
+        with pytest.raises(UnavailableRuleError):
+            noise.fit(rows, **given)
+        rows[:], weights[:] = 0.0, 7.0
+        for item in given.values():
+            item[:] = np.random.default_rng(1).permutation(np.asarray(item))
+        weight = np.array([1.0, 3.0])
+        noise.set_params(column_weights=weight, calibration="transport")
+        noise.fit(values, **first)
+    assert reuse.hits == 1
+    assert found(noise) == found(usual)
+
+
+def test_names_that_an_estimator_has_are_its_own():
+    noises = [RenyiPufferfishLaplace(secret="sex") for _ in range(3)]
+    with reuse_fits() as reuse:
+        for noise in noises:
+            noise.fit(DF[["age", "sex"]])
+            assert noise.feature_names_in_[0] == "age"
+            noise.feature_names_in_[0] = "other"
+    assert reuse.hits == 2
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -304,6 +345,13 @@ def test_contents_that_differ(first, second):
         pd.Series([1, 2], name=("a", "b")),
         pd.DataFrame([[1, 2]], columns=["a", "a"]),
         iter([1, 2]),
+        # As arrays they are those of 2^53 + 1, or of NaN, in place of 2^53 and nothing.
+        pd.Series([2**53, None], dtype="Int64"),
+        pd.Series([1.0, None], dtype="Float64"),
+        pd.DataFrame({"a": pd.Series([2**53, None], dtype="int64[pyarrow]")}),
+        pl.DataFrame({"a": [2**53, None]}),
+        pl.DataFrame({"a": [1.0, None]}),
+        pa.table({"a": [2**53, None]}),
     ],
     ids=lambda data: type(data).__name__,
 )

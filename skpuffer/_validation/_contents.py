@@ -81,6 +81,8 @@ class Contents:
         for name, column in columns.items():
             if type(name) not in _PLAIN:
                 return None
+            if _lacks_values(column):
+                return None
             kind, values = _values(column)
             kinds.append((type(name), name, kind))
             parts += values
@@ -100,6 +102,21 @@ class Contents:
         if self.kind != other.kind or len(self.parts) != len(other.parts):
             return False
         return all(map(_same_values, self.parts, other.parts))
+
+
+def _lacks_values(column: Any) -> bool:
+    """Whether a column has values missing that an array of it would not tell apart.
+
+    As numbers they are NaN, and whole numbers beside them are floats, which have one
+    value for several of 2^53 and more. Text is compared as it is.
+    """
+    if isinstance(column, nw.Series):
+        return column.dtype not in _TEXT and column.null_count() > 0
+    if not isinstance(column, pd.Series) or isinstance(column.dtype, np.dtype):
+        return False
+    if isinstance(column.dtype, (pd.CategoricalDtype, pd.StringDtype)):
+        return False
+    return bool(column.isna().any())
 
 
 def _values(column: Any) -> tuple[Hashable, list[Any]]:

@@ -56,7 +56,13 @@ class SeededBits:
     __slots__ = ("_generator",)
 
     def __init__(self, seed: int, call: int) -> None:
-        entropy = [checked_integer(seed, "seed", 0), checked_integer(call, "call", 0)]
+        seed, call = checked_integer(seed, "seed", 0), checked_integer(call, "call", 0)
+        entropy = [seed, call]
+        if seed >= 2**32:
+            # The words of both stand in a row there, and of a longer seed the last
+            # would be those of another one's call.
+            text = f"{seed},{call}".encode()
+            entropy = [int.from_bytes(hashlib.sha256(text).digest(), "little")]
         self._generator = np.random.PCG64DXSM(np.random.SeedSequence(entropy))
 
     def words(self, n: int, /) -> Words:

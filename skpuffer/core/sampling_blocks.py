@@ -14,8 +14,9 @@ is accepted with one sign only. A draw that is not accepted is made again.
 
 - The sign and the first 31 bits of V are one half of a word: a slot, and the first 17
   bits of the place. In a certain slot, one that lies below C w of the last k of its
-  block, has e <= 17 and not zero, they decide. The others, a few in a hundred, take 32
-  bits more.
+  block, has e <= 17 and not zero, they decide. The others take 32 bits more: at the
+  scales of a release a few in a hundred, of heavy tails most, since their blocks are
+  long.
 - Slots are found with bounds on w in floats: w in float64, with x <= 100 right to 2^-48
   and exp to 16 ulp, is right to a relative 2^-41, and 2^-40 is added or taken away.
 - Heights are compared in floats if v + 1 <= f (1 - 2^-40) or v >= f (1 + 2^-40), f =
@@ -282,15 +283,11 @@ def staircase(weights: Weights) -> Staircase:
     width = np.append(_PLACE_BITS, _PLACE_BITS - es[left])
     factor = np.full(n_open, float(unit))
     factor[0] *= 2.0 ** (tail + 1)
+    low, height = np.append(2**tail, lows[left]), np.append(0, rank << width[1:])
+    for table in (first, shift, low, width, height, factor):
+        # Every draw of the law, in every thread, looks them up.
+        table.flags.writeable = False
+    accepted = unit * (weights.total - 0.5) / 2.0**63
     return Staircase(
-        unit,
-        tail,
-        n_open,
-        first,
-        shift,
-        np.append(2**tail, lows[left]),
-        width,
-        np.append(0, rank << width[1:]),
-        factor,
-        unit * (weights.total - 0.5) / 2.0**63,
+        unit, tail, n_open, first, shift, low, width, height, factor, accepted
     )

@@ -128,7 +128,8 @@ class RoundedLaplaceWeights:
     def exponent(self, k: Floats) -> Floats:
         """Return k / t, and for zero log((exp(1 / 2t) + 1) / 2)."""
         x = np.asarray(k / self.t)
-        x[k == 0] = math.log((math.exp(0.5 / self.t) + 1) / 2)
+        # As a logarithm of a number near one it would lose its digits.
+        x[k == 0] = math.log1p(math.expm1(0.5 / self.t) / 2)
         return x
 
     def bounds(self, k: int, down: Context, up: Context) -> tuple[Decimal, Decimal]:

@@ -20,6 +20,8 @@ _Method = Callable[..., "ShiftBound"]
 CELLS = 2**15
 # Work on this many atoms at a time stays in a core's cache.
 _BLOCK = 2**15
+# What floats have the inverse of.
+_LEAST_WIDTH = 2.0**-1000
 
 
 def remembered(most: int) -> Callable[[_Method], _Method]:
@@ -170,8 +172,8 @@ class Cells:
 
     @property
     def useful(self) -> bool:
-        """Whether floats tell the ends of every cell apart."""
-        return self.width > 0 and bool((np.diff(self._nodes) > 0).all())
+        """Whether floats tell the ends of every cell apart, and divide by its width."""
+        return self.width > _LEAST_WIDTH and bool((np.diff(self._nodes) > 0).all())
 
     def add(self, shift: FloatArray, mass: FloatArray) -> None:
         """Split the mass of each shift between the ends of its cell.

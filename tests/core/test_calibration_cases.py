@@ -26,9 +26,11 @@ from scipy.optimize import brentq
 
 from skpuffer.core.calibration import (
     RULES,
+    BoundedPair,
     Budget,
     CalibrationError,
     Pair,
+    calibrate,
 )
 from skpuffer.core.calibration import _shift_rule as rule_module
 from skpuffer.core.coupling import ShiftBound
@@ -293,3 +295,20 @@ def test_a_mixed_unit_is_not_lost():
         Pair(first, second, np.array([1.0])), "laplace", "w_inf", Budget(2, 1)
     )
     np.testing.assert_allclose(scale, same, rtol=2e-6)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("rule", SHIFT_RULES)
+def test_shifts_that_vanish_in_units_of_the_weights_are_no_riddle(rule, law):
+    # Either the scale is out of reach, which the message says, or it is large enough.
+    tiny, budget = 1e-310, Budget(2.0, 1.0)
+    bound = ShiftBound(np.array([[0.0, tiny], [0.0, tiny]]), np.array([0.5, 0.5]))
+    for large in (1e-3, 1.0, 1e20):
+        item = BoundedPair(bound, np.array([1.0, large]))
+        try:
+            scale = calibrate([item], LAWS[law](), RULES[rule](), budget).scale
+        except ValueError as error:
+            assert "A noise scale must be between" in str(error)  # noqa: PT017
+        else:
+            assert RULES[rule]().holds(bound, LAWS[law](), budget, scale)
+            assert scale[1] > tiny

@@ -175,6 +175,16 @@ def test_arguments_must_be_integers_in_range():
             SeededBits(seed, call)
 
 
+def test_no_long_seed_has_the_stream_of_another_seed_and_call():
+    seen = set()
+    for seed in (5, 5 + 2**32, 5 + 2**64, 5 + 2**33 + 2**64):
+        for call in (0, 1, 2, 2**32, 1 + 2**32, 2 + 2**32, 2**64):
+            seen.add(tuple(SeededBits(seed, call).words(2).tolist()))
+            again = SeededBits(seed, call).words(2).tolist()
+            assert tuple(again) in seen
+    assert len(seen) == 4 * 7
+
+
 def test_sources_hold_nothing_that_can_be_stored():
     seeded = SeededBits(1, 2)
     for store in (pickle.dumps, copy.copy, copy.deepcopy):

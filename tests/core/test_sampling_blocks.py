@@ -380,3 +380,11 @@ def test_the_low_bits_do_not_tell_the_input():
     both = np.concatenate([y0, y1 - index]).astype(int)
     assert chi_square(both, lambda k: cdf(k, 2**20, 0.5)) > LEVEL
     assert sampling._FARTHEST * 2 == FARTHEST
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_writes_to_the_tables_that_all_draws_share(kind):
+    stairs = staircase(KINDS[kind](1000))
+    for name in ("first", "shift", "low", "width", "height", "factor"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(stairs, name)[0] = 1

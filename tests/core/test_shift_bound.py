@@ -127,3 +127,10 @@ def test_what_need_not_be_compressed_is_not():
     ):
         one = ShiftBound(shifts[:, None], np.full(n, 1 / n))
         assert one.compressed() is one
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 2.0**-1010])
+def test_cells_too_narrow_to_divide_by_are_not_used(unit):
+    shifts = np.arange(300)[:, np.newaxis] * unit
+    bound = ShiftBound(shifts, np.full(300, 1 / 300))
+    assert bound.compressed(64) is bound

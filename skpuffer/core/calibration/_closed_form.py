@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import ClassVar
 
 import numpy as np
@@ -38,8 +39,11 @@ class ClosedForm(AlphaWasserstein):
         if math.isinf(budget.alpha) or witness.is_zero:
             return super().unit_scale(witness, law, budget, weights)
         exponents = self.exponents(witness.shifts, law, budget, weights)
-        top = float(exponents.max())
-        log_ratio = math.log(top) - math.log(float(witness.mass @ exponents))
+        # Where they underflow, a larger one in their place costs noise.
+        least = sys.float_info.min
+        top = max(float(exponents.max()), least)
+        mean = max(float(witness.mass @ exponents), least)
+        log_ratio = math.log(top) - math.log(mean)
         power = top / _log_one_plus_scaled(log_ratio, budget.log_target)
         # A relative 1e-14 covers the round-off of the formula.
         return float(np.power(power, 1 / law.homogeneity)) * (1 + 1e-14)

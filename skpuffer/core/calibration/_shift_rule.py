@@ -7,6 +7,7 @@ target", where the functional falls as the scale grows.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -115,7 +116,8 @@ class ShiftRule(ABC):
         few = _few(witness, law)
         with np.errstate(divide="ignore", invalid="ignore"):
             spans = np.nan_to_num(few.shifts.max(axis=0) / weights)
-        start = Root(float(spans.max()), 1.5)
+        # The largest may underflow to zero, which has no logarithm.
+        start = Root(max(float(spans.max()), sys.float_info.min), 1.5)
         if few is witness:
             return start
         return find_root(
