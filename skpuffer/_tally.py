@@ -162,6 +162,8 @@ class Tally:
 
 def _places(given: Any, layout: Layout) -> tuple[Any, ...]:
     """Return the columns that a parameter names as a layout does."""
+    if isinstance(given, tuple) and given in layout.order:
+        return (given,)  # One column under several levels of names.
     wanted = tuple(as_list(given))
     if layout.frame:
         return wanted

@@ -10,8 +10,10 @@ from typing import Any
 import pandas as pd
 
 from skpuffer._checks import choice
+from skpuffer._lazy import is_lazy
 from skpuffer._progress import progress, stepwise
 from skpuffer.core.calibration import RULES
+from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import (
     ParameterError,
     SkpufferWarning,
@@ -31,7 +33,7 @@ _ESTIMATORS = {
 def compare_mechanisms(
     X: Any,
     *,
-    secret: Any,
+    secret: Any = None,
     laws: Sequence[str] = ("laplace", "gaussian"),
     calibrations: Sequence[str] = tuple(RULES),
     scopes: Sequence[str] = ("joint", "column"),
@@ -42,8 +44,9 @@ def compare_mechanisms(
 
     Parameters
     ----------
-    X : frame or array-like of shape (n, d)
-        The columns to release, and the secret where it is named.
+    X : frame or array-like of shape (n, d), lazy rows or ConditionalCounts
+        The columns to release, and the secret where it is named. Lazy rows are counted
+        once, for all mechanisms; of counts, the secret and the prior are theirs.
     secret : str, int, list of them, or array-like of shape (n,)
         The secret's column or columns in X; or its values, one a row. A list as long
         as X holds values.
@@ -99,13 +102,15 @@ def compare_mechanisms(
             f"power={parameters['power']!r} is of exponential noise: add 'exponential' "
             f"to laws={laws!r}"
         )
+    X, secret, parameters = count_lazy_rows(X, secret, parameters)
     fit_arguments = {}
-    if "sample_weight" in parameters:
-        fit_arguments["sample_weight"] = parameters.pop("sample_weight")
-    if not names_columns(secret, X):
-        fit_arguments["secret"], secret = secret, None
-    if not names_columns(parameters.get("prior"), X):
-        fit_arguments["prior"] = parameters.pop("prior")
+    if not isinstance(X, ConditionalCounts):
+        if "sample_weight" in parameters:
+            fit_arguments["sample_weight"] = parameters.pop("sample_weight")
+        if not names_columns(secret, X):
+            fit_arguments["secret"], secret = secret, None
+        if not names_columns(parameters.get("prior"), X):
+            fit_arguments["prior"] = parameters.pop("prior")
     candidates = [
         (choice("laws", law, tuple(_ESTIMATORS)), scope, rule)
         for law in laws
@@ -123,25 +128,19 @@ def compare_mechanisms(
             estimator = _ESTIMATORS[law](
                 secret=secret, calibration=rule, scope=scope, **own
             )
-            step()
-            if one_column and scope != scopes[0]:
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SkpufferWarning)
-                try:
-                    estimator.fit(X, **fit_arguments)
-                except UnavailableRuleError:
-                    continue
-            one_column = estimator.n_features_in_ == 1
-            table = estimator.report_.to_frame().drop(columns="worst_pair")
-            lines.append(
-                table.reset_index().assign(
-                    law=law,
-                    scope=scope,
-                    calibration=rule,
-                    guarantee=str(estimator.guarantee_),
+            repeats = one_column and scope != scopes[0]
+            if not repeats and _fits(estimator, X, fit_arguments):
+                one_column = estimator.n_features_in_ == 1
+                table = estimator.report_.to_frame().drop(columns="worst_pair")
+                lines.append(
+                    table.reset_index().assign(
+                        law=law,
+                        scope=scope,
+                        calibration=rule,
+                        guarantee=str(estimator.guarantee_),
+                    )
                 )
-            )
+            step()
     order = ["law", "scope", "calibration", "column", "scale", "noise_std"]
     order += ["column_std", "noise_to_spread", "guarantee"]
     if not lines:
@@ -150,6 +149,20 @@ def compare_mechanisms(
             f"calibrations={calibrations!r}, scopes={scopes!r}"
         )
     return pd.concat(lines, ignore_index=True)[order]
+
+
+def _fits(estimator: Any, X: Any, arguments: Mapping[str, Any]) -> bool:
+    """Fit an estimator quietly, and say whether its rule serves the release."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkpufferWarning)
+        try:
+            if isinstance(X, ConditionalCounts):
+                estimator.fit_counts(X)
+            else:
+                estimator.fit(X, **arguments)
+        except UnavailableRuleError:
+            return False
+    return True
 
 
 def _rules_for(
@@ -162,6 +175,31 @@ def _rules_for(
     if prior_model == "gaussian":
         return ["transport"] if law == "gaussian" else []
     return [r for r in rules if (prior_model, r) != ("population", "exact")]
+
+
+def count_lazy_rows(
+    X: Any, secret: Any, parameters: Mapping[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return lazy rows as counts, which any number of fits take; all else as it is.
+
+    Returns
+    -------
+    X, secret, parameters
+        As `compare_mechanisms` takes them.
+    """
+    rest = dict(parameters)
+    if not is_lazy(X):
+        return X, secret, rest
+    given = {"secret": secret, "prior": rest.pop("prior", None)}
+    named = {
+        name: spec
+        for name, spec in given.items()
+        if isinstance(spec, (str, Integral, list, tuple))
+    }
+    beside = {name: spec for name, spec in given.items() if name not in named}
+    weight = rest.pop("sample_weight", None)
+    counts = ConditionalCounts(**named).update(X, **beside, sample_weight=weight)
+    return counts, None, rest
 
 
 def names_columns(spec: Any, X: Any) -> bool:

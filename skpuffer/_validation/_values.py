@@ -41,11 +41,22 @@ def readable(X: Any) -> Any:
         ", or count its rows where they are and fit ConditionalCounts.from_counts",
     )
     X = unmasked(X)
+    _refuse_other_kinds(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
         if missing.any():
             X = np.where(missing, None, X)
     return X
+
+
+def _refuse_other_kinds(X: Any) -> None:
+    """Refuse what holds no rows at all, by the name of its type."""
+    array_like = hasattr(X, "__array__") or isinstance(X, Sequence)
+    if array_like and not isinstance(X, (str, bytes)) or is_frame(X):
+        return
+    kind = type(X).__name__
+    instead = "give it to fit_counts" if kind == "ConditionalCounts" else "give rows"
+    raise TypeError(f"X must be a frame or a 2-D array, got a {kind}: {instead}")
 
 
 def with_dtype(X: Any) -> Any:
@@ -75,8 +86,9 @@ def refuse_unreadable(X: Any, called: str, instead: str = "") -> None:
     if is_frame(X):
         return
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        collect = "df" if kind.startswith("duckdb") else "collect"
         raise TypeError(
-            f"{called} is a lazy frame: collect it first, {called}.collect(){instead} "
+            f"{called} is a lazy frame: collect it first, {called}.{collect}(){instead} "
             f"(got a {kind})"
         )
     if hasattr(X, "__dataframe__"):

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from skpuffer._checks import column_position, numbers_in
-from skpuffer.comparison import compare_mechanisms
+from skpuffer.comparison import compare_mechanisms, count_lazy_rows
 from skpuffer.displays._canvas import (
     DASHES,
     MARKERS,
@@ -22,6 +22,7 @@ from skpuffer.displays._canvas import (
     single_axes,
 )
 from skpuffer.exceptions import ParameterError
+from skpuffer.reuse import reuse_fits
 
 
 class NoiseDisplay:
@@ -134,33 +135,35 @@ class NoiseDisplay:
                 )
         orders = numbers_in("alphas", alphas, above=1.0)
         budgets = numbers_in("epsilons", epsilons, above=0.0)
+        X, secret, parameters = count_lazy_rows(X, secret, parameters)
         found = []
         shown = None if column is None else column
-        for epsilon in budgets:
-            for alpha in orders:
-                lines = compare_mechanisms(
-                    X,
-                    secret=secret,
-                    laws=laws,
-                    calibrations=calibrations,
-                    scopes=[scope],
-                    alpha=alpha,
-                    epsilon=epsilon,
-                    **parameters,
-                )
-                names = list(dict.fromkeys(lines["column"]))
-                if column is not None:
-                    shown = names[column_position(column, names, "column")]
-                    lines = lines[lines["column"] == shown]
-                elif len(names) == 1:
-                    shown = names[0]
-                keys = ["law", "calibration"]
-                values = lines.groupby(keys, sort=False)[
-                    ["noise_std", "noise_to_spread"]
-                ]
-                found.append(
-                    values.mean().reset_index().assign(epsilon=epsilon, alpha=alpha)
-                )
+        with reuse_fits(1):
+            for epsilon in budgets:
+                for alpha in orders:
+                    lines = compare_mechanisms(
+                        X,
+                        secret=secret,
+                        laws=laws,
+                        calibrations=calibrations,
+                        scopes=[scope],
+                        alpha=alpha,
+                        epsilon=epsilon,
+                        **parameters,
+                    )
+                    names = list(dict.fromkeys(lines["column"]))
+                    if column is not None:
+                        shown = names[column_position(column, names, "column")]
+                        lines = lines[lines["column"] == shown]
+                    elif len(names) == 1:
+                        shown = names[0]
+                    keys = ["law", "calibration"]
+                    values = lines.groupby(keys, sort=False)[
+                        ["noise_std", "noise_to_spread"]
+                    ]
+                    found.append(
+                        values.mean().reset_index().assign(epsilon=epsilon, alpha=alpha)
+                    )
         table = pd.concat(found, ignore_index=True)
         if shown is None:
             table["noise_std"] = math.nan

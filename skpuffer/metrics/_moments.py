@@ -9,7 +9,8 @@ import numpy as np
 
 from skpuffer._checks import choice, integer, number
 from skpuffer._lazy import is_dask, reduce_parts, without_rows
-from skpuffer._validation import read_table
+from skpuffer._text import listed
+from skpuffer._validation import read_table, table_names
 from skpuffer.core.features import FourierFeatures, moment_sum
 from skpuffer.core.gram import moment_divergence
 from skpuffer.core.prior import FloatArray
@@ -72,6 +73,7 @@ class KernelMoments:
             )
         self._seed = integer("random_state", random_state, least=0)
         self._features: FourierFeatures | None = None
+        self._names: tuple[str, ...] = ()
         self._sum: FloatArray = np.zeros((self._n_components, self._n_components))
         self._count = 0
 
@@ -106,11 +108,12 @@ class KernelMoments:
         Raises
         ------
         ValueError, TypeError
-            The batch is not a finite numeric table with as many columns as the first.
+            The batch is not a finite numeric table with the columns of the first.
         """
         if is_dask(X):
             return self._add_partitions(X)
         rows = read_table(X, "X")
+        names = _names_of(X)
         features = self._features
         if features is None:
             features = FourierFeatures.draw(
@@ -120,14 +123,16 @@ class KernelMoments:
                 self._n_components,
                 np.random.default_rng([self._seed, 1]),
             )
-        self._refuse_other_width(rows.shape[1])
+        self._refuse_other_columns(rows.shape[1], names)
         self._features = features
+        self._names = self._names or names
         self._sum += moment_sum(features, rows)
         self._count += len(rows)
         return self
 
     def _add_partitions(self, X: Any) -> KernelMoments:
-        self._refuse_other_width(without_rows(X).shape[1])
+        empty = without_rows(X)
+        self._refuse_other_columns(empty.shape[1], _names_of(empty))
         parameters = dict(self._parameters)
         found = reduce_parts(
             X, {}, partial(_moments_of, parameters), partial(_merged, parameters)
@@ -136,7 +141,12 @@ class KernelMoments:
             raise ValueError("X has no rows in any of its partitions")
         return self.merge(found)
 
-    def _refuse_other_width(self, width: int) -> None:
+    def _refuse_other_columns(self, width: int, names: tuple[str, ...]) -> None:
+        if self._names and names and names != self._names:
+            raise ValueError(
+                f"X has the columns {listed(list(names))}, and the batches before had "
+                f"{listed(list(self._names))}: select them alike, in the same order"
+            )
         if self._features is not None and width != len(self._features.frequencies):
             raise ValueError(
                 f"X has {width} columns, and the batches before had "
@@ -164,6 +174,7 @@ class KernelMoments:
         self._refuse_other(other, "merged")
         if self._features is None:
             self._features = other._features
+        self._names = self._names or other._names
         self._sum += other._sum
         self._count += other._count
         return self
@@ -243,6 +254,17 @@ class KernelMoments:
                 f"KernelMoments of different features cannot be {verb} "
                 f"({'; '.join(differing)}): make all with the same parameters"
             )
+        if self._names and other._names and self._names != other._names:
+            raise ParameterError(
+                f"KernelMoments of different columns cannot be {verb} "
+                f"({listed(list(self._names))}; {listed(list(other._names))}): select "
+                "them alike, in the same order"
+            )
+
+
+def _names_of(X: Any) -> tuple[str, ...]:
+    """Return the names of a frame's columns, and none of an array's."""
+    return tuple(map(str, table_names(X)))
 
 
 def _moments_of(parameters: dict[str, Any], rows: Any) -> KernelMoments:
