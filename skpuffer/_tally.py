@@ -17,6 +17,7 @@ from skpuffer._validation import (
     Layout,
     Part,
     added,
+    refuse_alike,
     rows_to_fit,
     sorted_rows,
 )
@@ -91,6 +92,7 @@ class Tally:
                     f"more than {MAX_VALUES}: bin them first (pandas.cut, "
                     "KBinsDiscretizer)"
                 )
+            refuse_alike(parameter, labels)
         parts: list[Part] = []
         for part in sorted((*self.parts, *other.parts), key=len, reverse=True):
             parts.append(part)

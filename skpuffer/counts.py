@@ -16,7 +16,13 @@ from skpuffer._lazy import is_lazy
 from skpuffer._lazy_counts import tally_lazily
 from skpuffer._tally import Tally, differing, refuse_many_rows
 from skpuffer._text import listed
-from skpuffer._validation import CountedRows, read_chunk, read_counts, to_frame
+from skpuffer._validation import (
+    CountedRows,
+    read_chunk,
+    read_counts,
+    read_weights,
+    to_frame,
+)
 from skpuffer.exceptions import ParameterError
 
 
@@ -207,6 +213,7 @@ class ConditionalCounts:
         secret: Any,
         count: str,
         prior: Any = None,
+        weight: str | None = None,
         columns: Any = None,
         grid: Any = None,
     ) -> ConditionalCounts:
@@ -221,8 +228,11 @@ class ConditionalCounts:
         count : str
             Column of the number of rows, whole numbers from 0 upwards.
         prior : str or list of str, optional
+        weight : str, optional
+            Column of the sample weight of each row of a group, as in `to_frame`.
         columns, grid
-            As in the constructor.
+            As in the constructor. Give the grid to which the query rounded, if it did:
+            `transform` then rounds rows alike.
 
         Returns
         -------
@@ -237,7 +247,10 @@ class ConditionalCounts:
         made = cls(secret=secret, prior=prior, columns=columns, grid=grid)
         rest, counts = read_counts(table, count)
         refuse_many_rows(sum(counts.tolist()))
-        made._count(rest, {"secret": None, "prior": None}, None, counts)
+        weights = None
+        if weight is not None:
+            rest, weights = read_weights(rest, weight)
+        made._count(rest, {"secret": None, "prior": None}, weights, counts)
         return made
 
     @property

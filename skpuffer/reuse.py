@@ -115,6 +115,9 @@ def reuse_fits(max_entries: int = 16) -> Iterator[FitReuse]:
     `categories`, ... Data that cannot be compared with certainty (nested lists, labels
     other than text, numbers and dates, a callable `metric`) are read anew. Columns of
     Python objects are compared one by one; text of pandas, and categories, much faster.
+    Lazy rows and counts have no part in it: count lazy rows once and give every candidate
+    the counts (`fit_counts`). A fit that shows the bar of its search (``verbose=1``)
+    makes couplings of its own.
 
     The block holds copies of the data, about a hundred bytes for each row and column of
     a fold: nothing of them enters an estimator or its pickle, and nothing is left when

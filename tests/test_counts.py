@@ -553,7 +553,7 @@ UPDATES = {
         pl.DataFrame(chunk().to_dict("list")).lazy().drop("pay"),
         "the rows have other columns",
     ),
-    "a text": ("rows", "Expected 2D array, got scalar array instead"),
+    "a text": ("rows", "X must be a frame or a 2-D array, got a str"),
     "large whole numbers": (chunk(age=np.uint64(2**63)), "from 2..63 upwards"),
 }
 

@@ -7,12 +7,12 @@ parameter, what was found and what helps, and comes before anything is computed.
 
 from skpuffer._validation._again import read_again
 from skpuffer._validation._categories import unknown_code, warn_of_categories
-from skpuffer._validation._chunks import read_chunk, read_counts
+from skpuffer._validation._chunks import read_chunk, read_counts, read_weights
 from skpuffer._validation._contents import Contents
 from skpuffer._validation._counted import CountedRows, Layout, rows_to_fit, to_frame
 from skpuffer._validation._distinct import Part, added, sorted_rows
 from skpuffer._validation._frames import take_columns
-from skpuffer._validation._groups import MAX_VALUES, refuse_misaligned
+from skpuffer._validation._groups import MAX_VALUES, refuse_alike, refuse_misaligned
 from skpuffer._validation._reading import labels_beside, read_sample
 from skpuffer._validation._rows import (
     read_layout,
@@ -43,6 +43,8 @@ __all__ = [
     "read_sample",
     "read_table",
     "read_tables",
+    "read_weights",
+    "refuse_alike",
     "refuse_misaligned",
     "rows_to_fit",
     "sorted_rows",

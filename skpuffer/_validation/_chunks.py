@@ -15,6 +15,7 @@ import pandas as pd
 from sklearn.utils.validation import check_array
 
 from skpuffer._checks import column_position
+from skpuffer._lazy import is_dask
 from skpuffer._validation._counted import Layout
 from skpuffer._validation._distinct import NUMBERS, Column, Part, distinct, joined
 from skpuffer._validation._frames import (
@@ -61,10 +62,12 @@ def read_counts(table: Any, count: Any) -> tuple[Any, np.ndarray]:
     """
     if hasattr(table, "read_all") and not is_frame(table):
         table = table.read_all()
-    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+    if is_dask(table) or isinstance(
+        nw.from_native(table, pass_through=True), nw.LazyFrame
+    ):
         raise TypeError(
             f"table is a lazy frame ({type(table).__name__}): collect it first "
-            "(.collect(), or .df() of a DuckDB query)"
+            "(.collect(), .compute() of Dask, or .df() of a DuckDB query)"
         )
     table = readable(table)
     if not is_frame(table):
@@ -95,6 +98,18 @@ def read_counts(table: Any, count: Any) -> tuple[Any, np.ndarray]:
             "counts by a common number"
         )
     return place.remove_from(table), numbers.astype(np.int64)
+
+
+def read_weights(table: Any, weight: str) -> tuple[Any, np.ndarray]:
+    """Take a column of sample weights out of a frame; they are checked later.
+
+    Returns
+    -------
+    rest : frame
+    weights : ndarray of shape (n,)
+    """
+    _, columns, place = take_columns(table, [weight], "weight")
+    return place.remove_from(table), np.asarray(columns[0])
 
 
 def _as_numbers(series: nw.Series[Any]) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -165,6 +165,7 @@ def group_rows(
                 f"{written}: drop these rows, or give them a label of their own"
             )
         _refuse_many(f"{parameter} {name!r} has", labels)
+        refuse_alike(f"{parameter} {name!r}", labels)
         coded.append((codes, labels))
     codes, labels = coded[0]
     if len(coded) > 1:
@@ -186,6 +187,27 @@ def _refuse_many(subject: str, labels: Sequence[Hashable]) -> None:
             f"{subject} {len(labels)} distinct values, more than {MAX_VALUES}: bin them "
             "first (pandas.cut, KBinsDiscretizer)"
         )
+
+
+def refuse_alike(parameter: str, labels: Iterable[Hashable]) -> None:
+    """Refuse labels that differ by nothing but their type, as 0 and "0".
+
+    Two files that were read with different types would double the secret's values.
+
+    Raises
+    ------
+    ParameterError
+        Names two such labels.
+    """
+    known: dict[Hashable, Hashable] = {}
+    for label in labels:
+        parts = label if isinstance(label, tuple) else (label,)
+        other = known.setdefault(tuple(map(str, parts)), label)
+        if other != label:
+            raise ParameterError(
+                f"the {parameter} has both {other!r} and {label!r} among its values: "
+                "make them of one type, all text or all numbers"
+            )
 
 
 def select_pairs(

@@ -52,11 +52,13 @@ def readable(X: Any) -> Any:
 def _refuse_other_kinds(X: Any) -> None:
     """Refuse what holds no rows at all, by the name of its type."""
     array_like = hasattr(X, "__array__") or isinstance(X, Sequence)
-    if array_like and not isinstance(X, (str, bytes)) or is_frame(X):
+    if (array_like and not isinstance(X, (str, bytes))) or is_frame(X):
         return
     kind = type(X).__name__
-    instead = "give it to fit_counts" if kind == "ConditionalCounts" else "give rows"
-    raise TypeError(f"X must be a frame or a 2-D array, got a {kind}: {instead}")
+    counts = (
+        "; counts serve fit_counts and merge" if kind == "ConditionalCounts" else ""
+    )
+    raise TypeError(f"X must be a frame or a 2-D array, got a {kind}{counts}")
 
 
 def with_dtype(X: Any) -> Any:
