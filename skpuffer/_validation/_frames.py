@@ -137,7 +137,8 @@ def pandas_frame(
     columns: Sequence[Any], names: Sequence[Hashable], index: Any = None
 ) -> pd.DataFrame:
     """Build a pandas frame of columns, whose names may be anything, even the same."""
-    frame = pd.DataFrame(dict(enumerate(columns)), index=index)
+    # The columns are nobody else's: a copy would be one too many.
+    frame = pd.DataFrame(dict(enumerate(columns)), index=index, copy=False)
     frame.columns = names if isinstance(names, pd.Index) else pd.Index(names)
     return frame
 

@@ -200,7 +200,7 @@ def refuse_alike(parameter: str, labels: Iterable[Hashable]) -> None:
         Names two such labels.
     """
     known: dict[Hashable, Hashable] = {}
-    for label in labels:
+    for label in sorted(labels, key=lambda label: (str(label), type(label).__name__)):
         parts = label if isinstance(label, tuple) else (label,)
         other = known.setdefault(tuple(map(str, parts)), label)
         if other != label:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -51,7 +52,8 @@ def readable(X: Any) -> Any:
 
 def _refuse_other_kinds(X: Any) -> None:
     """Refuse what holds no rows at all, by the name of its type."""
-    array_like = hasattr(X, "__array__") or isinstance(X, Sequence)
+    # scikit-learn has the words for numbers and for what has too few dimensions.
+    array_like = hasattr(X, "__array__") or isinstance(X, Sequence | Number)
     if (array_like and not isinstance(X, (str, bytes))) or is_frame(X):
         return
     kind = type(X).__name__

@@ -60,7 +60,7 @@ def written_like(
         for column in columns
     ]
     parts = [
-        values.astype(np.float32 if small else np.float64)
+        values.astype(np.float32 if small else np.float64, copy=False)
         if one is None
         else (values.astype(np.intp), one)
         for values, one, small in zip(released.T, sets, narrow, strict=True)
@@ -179,7 +179,8 @@ def _array(
     """Build an array: of the type of X where that can hold what is released."""
     labels = [one.labels for one in sets if one is not None]
     if not labels:
-        return released.astype(X.dtype if X.dtype == np.float32 else np.float64)
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        return released.astype(dtype, copy=False)
     dtype = X.dtype
     if dtype.kind in "US":
         width = max(len(label) for one in labels for label in one)

@@ -32,7 +32,7 @@ __all__ = [
     "rounded_laplace",
 ]
 
-_BLOCK = 2**15  # values: a few such buffers fit in a core's cache
+_BLOCK = 2**16  # values: a few such buffers fit in a core's cache
 _NEAR = 2**52  # sums of two such numbers are exact in float64
 _FARTHEST = FARTHEST // 2  # of a sum
 
