@@ -298,16 +298,18 @@ def pooled_spread(
             # not vanish in a difference.
             if alike:
                 weight = share * (len(rows) / item.total)
+            else:
+                mass = share * (item.mass[part] / item.total).astype(np.float64)
+                weight = float(mass.sum())
+            if weight == 0.0:
+                continue  # Beside the others it is nothing.
+            if alike:
                 # Column by column: a sum over rows of one value takes long.
                 centre = np.array([column.sum() for column in rows.T]) / len(rows)
                 rows -= centre
                 within = np.array([np.einsum("i,i", c, c) for c in rows.T])
                 within *= weight / len(rows)
             else:
-                mass = share * (item.mass[part] / item.total).astype(np.float64)
-                weight = float(mass.sum())
-                if weight == 0.0:
-                    continue
                 first = rows[0].copy()
                 rows -= first
                 centre = np.einsum("i,ij->j", mass, rows) / weight

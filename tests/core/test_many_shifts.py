@@ -18,7 +18,7 @@ from skpuffer.core.calibration import (
 from skpuffer.core.calibration._shift_rule import divergences_at
 from skpuffer.core.laws import LAWS, Exponential
 from skpuffer.core.prior import Conditional
-from skpuffer.core.shifts import ShiftBound
+from skpuffer.core.shifts import CELLS, ShiftBound
 
 ONE = np.ones(1)
 
@@ -248,3 +248,18 @@ def test_log_moments_are_those_of_each_row():
         _solve.log_moments(exponents[:1].copy(), mass), one[:1], rtol=1e-14
     )
     assert _solve.log_moments(exponents[1:3].copy(), mass)[1] == math.inf
+
+
+def test_equal_groups_of_many_uneven_masses_need_nothing():
+    size = 2 * CELLS + 2
+    group = Conditional.from_rows(
+        np.arange(size, dtype=float)[:, np.newaxis], counts=1 + np.arange(size) % 2
+    )
+    same = Conditional.from_rows(group.support, counts=group.mass)
+    answer = calibrate(
+        [Pair(group, same, ONE)],
+        LAWS["laplace"](),
+        RULES["transport"](),
+        Budget(2.0, 1.0),
+    )
+    assert answer.scale.tolist() == [0.0]

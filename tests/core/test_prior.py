@@ -214,3 +214,13 @@ def test_counted_rows_are_rows_repeated():
         assert counted.n_rows == again.n_rows
         assert counted.weight == again.weight
         assert counted.mass.dtype == again.mass.dtype
+
+
+@pytest.mark.parametrize("masses", [[1e-300, 1e-300], [1e-300, 3e-300]])
+def test_a_group_of_vanishing_weight_adds_nothing_to_the_spread(masses):
+    light = Conditional.from_rows([[0.0], [9.0]], masses)
+    heavy = Conditional.from_rows([[0.0], [2.0], [4.0]], [1e300, 2e300, 1e300])
+    for groups in ([light, heavy], [heavy, light]):
+        std, span = pooled_spread(groups)
+        np.testing.assert_allclose(std, [math.sqrt(2)], rtol=1e-15)
+        assert span.tolist() == [9.0]

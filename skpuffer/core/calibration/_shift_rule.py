@@ -135,8 +135,6 @@ class ShiftRule(ABC):
         From the root on few cells, by steps as long as the fall there says, since
         functionals fall alike. Whoever asks confirms the answer.
         """
-        if witness.is_zero:
-            return Calibrated(0.0, witness)
         unit, fall = self._near(witness, law, budget, weights)
         for _ in range(_STEPS):
             scale = unit * weights
