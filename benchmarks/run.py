@@ -7,7 +7,7 @@ Run from the repository, with nothing else running, after
 
 A row is a measurement, its peer or limit measured in the same run, their ratio and the
 goal. Times are the best of several, taken in turns, so that load hits both sides. The
-whole takes about half an hour; sections can be named. One whose packages or data are
+whole takes a while; sections can be named. One whose packages or data are
 missing says so and is left out.
 """
 

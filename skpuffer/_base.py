@@ -12,8 +12,6 @@ from skpuffer._estimator import NO_ROWS, Release
 from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
-    CountedRows,
-    Sample,
     read_layout,
     read_rows,
     to_multiples,
@@ -79,18 +77,6 @@ class AdditiveRelease(Release):
 
     def _check(self) -> Settings:
         return check_parameters(self._law_instance(), self._parameters())
-
-    def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        secret: Any,
-        prior: Any,
-        weight: Any,
-        counted: CountedRows | None = None,
-    ) -> tuple[Settings, Sample]:
-        settings = self._check()
-        return settings, self._read(X, y, secret, prior, weight, counted=counted)
 
     def transform(self, X: Any) -> Any:
         """Release the rows: round them to the noise's grid and add fresh noise.

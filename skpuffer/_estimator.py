@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from inspect import signature
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -43,6 +43,9 @@ _COUNTING = Lock()
 
 class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that calibrates a release in fit and draws it in transform."""
+
+    # Whether there may be categories among the columns.
+    _mixed: ClassVar[bool] = False
 
     def fit(
         self,
@@ -128,7 +131,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             rows = counted_rows(counts, self)
-            settings, sample = self._prepare(None, None, None, None, None, rows)
+            settings, sample = self._prepare(*[None] * 5, counted=rows)
             self._calibrate(settings, sample)
         return self
 
@@ -149,27 +152,21 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     def _check(self) -> Settings:
         """Check the parameters, as far as they go without data."""
 
-    @abstractmethod
     def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        secret: Any,
-        prior: Any,
-        weight: Any,
-        counted: CountedRows | None = None,
+        self, *given: Any, counted: CountedRows | None = None
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data, or take what was counted."""
-
-    def _read(
-        self, *given: Any, counted: CountedRows | None, mixed: bool = False
-    ) -> Sample:
-        """Read what fit was given, unless a block of `reuse_fits` has it read."""
+        settings = self._check()
+        # Unless a block of `reuse_fits` has it read.
         sample = recalled(self, *given, counted)
         if sample is None:
-            sample = read_sample(self, *given, mixed=mixed, counted=counted)
+            sample = read_sample(self, *given, mixed=self._mixed, counted=counted)
             sample = remembered(self, sample, *given, counted)
-        return sample
+        return self._settled(settings, sample), sample
+
+    def _settled(self, settings: Settings, sample: Sample) -> Settings:
+        """Check the parameters against the data; return what is to be calibrated."""
+        return settings
 
     def _calibrate(self, settings: Settings, sample: Sample) -> None:
         """Find the scales, and set what a fitted estimator has."""

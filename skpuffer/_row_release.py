@@ -19,7 +19,6 @@ from skpuffer._noise import (
 )
 from skpuffer._parameters import Settings, check_parameters, check_release
 from skpuffer._validation import (
-    CountedRows,
     Sample,
     read_layout,
     read_mixed_rows,
@@ -40,6 +39,7 @@ class RowRelease(Release):
     A subclass that lacks a parameter gives its value as an attribute of the class.
     """
 
+    _mixed = True
     _prior_models: tuple[str, ...] = ("empirical", "bounded")
     law: str = "laplace"
     scope: str = "joint"
@@ -70,17 +70,7 @@ class RowRelease(Release):
         given = self._settings() | {"bounds": ()}
         return check_parameters(LAWS[self.law](), given)
 
-    def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        secret: Any,
-        prior: Any,
-        weight: Any,
-        counted: CountedRows | None = None,
-    ) -> tuple[Settings, Sample]:
-        settings = self._check()
-        sample = self._read(X, y, secret, prior, weight, counted=counted, mixed=True)
+    def _settled(self, settings: Settings, sample: Sample) -> Settings:
         found = [
             column
             for column, one in zip(sample.names, sample.sets, strict=True)
@@ -94,7 +84,7 @@ class RowRelease(Release):
             )
         if not sample.is_number.all():
             settings = replace(settings, rule=ROW_RULES[settings.rule.name]())
-        return settings, sample
+        return settings
 
     def _keep(self, sample: Sample) -> None:
         self._sets = sample.sets

@@ -44,8 +44,8 @@ _NOT_READ = {
     "verbose",
 }
 _FEATURES = ("n_features_in_", "feature_names_in_")
-# From here over this file, _read, _prepare and fit to its caller.
-_STACK = 6
+# From here over this file, _prepare and fit to its caller.
+_STACK = 5
 
 
 class FitReuse:

@@ -19,8 +19,8 @@ from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
 # Tables of divergences grow with the cube of this.
 MAX_CATEGORIES = 256
 METRICS = {"discrete": discrete, "ordinal": ordinal}
-# From here over this file twice, _mixed, _reading, _read, _prepare and fit to its caller.
-_STACK = 8
+# From here over this file twice, _mixed, _reading, _prepare and fit to its caller.
+_STACK = 7
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skpuffer._validation._labels import in_order
+
 # A column of whole numbers so narrow has a code for each number in between.
 _NARROW = 2**16
 # Groups within which the values of a single wide column are sorted.
@@ -86,16 +88,6 @@ class Part:
         if len(self) * int(self.counts.max(initial=0)) < 2**63:
             return int(self.counts.sum())
         return sum(self.counts.tolist())
-
-
-def in_order(labels: Sequence[Hashable]) -> list[int]:
-    """Return positions of labels in an order that depends on the labels alone."""
-    # Equal labels of several types keep the order of their types.
-    places = sorted(range(len(labels)), key=lambda i: type(labels[i]).__name__)
-    try:
-        return sorted(places, key=lambda i: labels[i])  # type: ignore
-    except TypeError:
-        return sorted(places, key=lambda i: (type(labels[i]).__name__, str(labels[i])))
 
 
 def joined(columns: Sequence[Column]) -> Column:

@@ -63,17 +63,24 @@ def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     spelt = [code for code in present if _text(labels[code]) in texts]
     missing = {*spelt, *(code for code in present if _is_missing(labels[code]))}
     present = [code for code in present if code not in missing]
-    try:
-        present.sort(key=lambda code: labels[code])
-    except TypeError:
-        present.sort(key=lambda code: (type(labels[code]).__name__, str(labels[code])))
+    present = [present[i] for i in in_order([labels[code] for code in present])]
     if present != list(range(len(labels))):
         # One more place, for the code −1.
         rank = np.full(max(labels) + 2, -1, dtype=np.intp)
         rank[present] = np.arange(len(present))
         codes = rank[codes]
-    in_order = [labels[code] for code in present]
-    return codes, in_order, [_text(labels[code]) for code in spelt]
+    ordered = [labels[code] for code in present]
+    return codes, ordered, [_text(labels[code]) for code in spelt]
+
+
+def in_order(labels: Sequence[Any]) -> list[int]:
+    """Return positions of labels in an order that depends on the labels alone."""
+    # Equal labels of several types keep the order of their types.
+    places = sorted(range(len(labels)), key=lambda i: type(labels[i]).__name__)
+    try:
+        return sorted(places, key=lambda i: labels[i])
+    except TypeError:
+        return sorted(places, key=lambda i: (type(labels[i]).__name__, str(labels[i])))
 
 
 def _near_integers(column: Any) -> tuple[np.ndarray, list[Hashable]] | None:

@@ -102,7 +102,8 @@ def _for_pandas(codes: np.ndarray, one: CategorySet, column: Column | None) -> A
     if isinstance(dtype, pd.CategoricalDtype):
         kind = pd.CategoricalDtype(given, ordered=dtype.ordered)
         return pd.Categorical.from_codes(codes, dtype=kind)
-    # Labels alone are cast: a few, and every one is looked at.
+    # Labels alone are cast: a few, and every one is looked at. A type that cannot hold
+    # those that were declared has no place here, and they come out as they are.
     labels = pd.Series(given)
     try:
         cast = labels if dtype is None else labels.astype(dtype)
