@@ -57,10 +57,10 @@ def population_divergence(distance, *, gamma, columns, alphas, regs):
 
     The kernel is a product over the columns, turned so that the first lies along the
     shift. In each of the others the second moment of N(0, 1) has the eigenvalues
-    √(2a/A) B^k, a = 1/4, c = √(a² + 2aγ), A = a + γ + c, B = γ/A [Rasmussen, Williams
-    2006, section 4.3.1], the same under both distributions. So their joint eigenvalue
-    for a total degree k belongs to C(k + d − 2, k) vectors, and for each degree what
-    is left is a problem in one column, solved on a fine grid.
+    √(2a/A) B^k, a = 1/4, c = √(a² + 2aγ), A = a + γ + c, B = γ/A, the same under both
+    distributions: Mercer's expansion in Hermite functions [Rasmussen, Williams 2006].
+    So their joint eigenvalue for a total degree k belongs to C(k + d − 2, k) vectors,
+    and for each degree what is left is a problem in one column, on a fine grid.
 
     Parameters
     ----------
