@@ -1,6 +1,7 @@
 """Displays: what is drawn against numbers found another way, on any axes and style."""
 
 import builtins
+import itertools
 import math
 import subprocess
 import sys
@@ -776,3 +777,27 @@ def test_bins_of_whole_numbers_hold_equally_many_of_them():
     display = ReleaseDisplay.from_estimator(noise, frame)
     np.testing.assert_allclose(display.edges % 1, 0.5)
     assert display.before[0].sum() * np.diff(display.edges)[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("sizes", "fewest"), [([200, 20_000], 2), ([60, 600], 3)])
+@pytest.mark.parametrize("width", [3.0, 6.4])
+def test_numbers_along_an_axis_do_not_overlap(width, sizes, fewest):
+    figure, ax = plt.subplots(figsize=(width, 3.6), layout="constrained")
+    AuditDisplay(
+        over="n",
+        x=np.array(sizes, dtype=float),
+        bound=np.array([0.2, 0.9]),
+        claim_x=np.array([]),
+        claim=np.array([]),
+        claim_text=None,
+        confidence=0.95,
+    ).plot(ax)
+    figure.canvas.draw()
+    low, high = ax.get_xlim()
+    shown = [
+        label.get_window_extent()
+        for label in ax.get_xticklabels()
+        if low <= label.get_position()[0] <= high
+    ]
+    assert len(shown) >= fewest
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(shown))

@@ -223,7 +223,14 @@ def number_axis(ax: Any, which: str, values: Any, *, log: bool | None = None) ->
     axis = getattr(ax, f"{which}axis")
     getattr(ax, f"set_{which}scale")("log")
     if ratio < 2000:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        # Labels of a narrow axis would run into one another; of decades alone two are
+        # needed.
+        low, high = np.log10([seen.min(), seen.max()])
+        length = max(len(f"{value:g}") for value in (seen.min(), seen.max()))
+        room = (3 * (high - low) + 1) * (0.62 * length + 0.6)
+        crowded = which == "x" and room > legend_room(ax)
+        crowded &= np.floor(high) > np.ceil(low)
+        axis.set_major_locator(LogLocator(subs=(1,) if crowded else (1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     return True
