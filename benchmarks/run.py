@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import numpy as np
+from attacks import attacks
 from audit import divergence_of_a_grid, full_audit, streamed_moments
 from dask_rows import dask_rows
 from exact import exact_calibration
@@ -92,6 +93,7 @@ SECTIONS = {
         streamed_moments,
         full_audit,
         import_time,
+        attacks,
     )
 }
 

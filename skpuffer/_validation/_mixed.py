@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from skpuffer._checks import column_position
-from skpuffer._text import listed
 from skpuffer._validation._categories import (
     CategorySet,
     CodedColumn,
@@ -33,8 +32,6 @@ from skpuffer._validation._values import (
     with_dtype,
 )
 from skpuffer.exceptions import ParameterError
-
-_SHOWN = 5
 
 
 def read_mixed(
@@ -235,16 +232,14 @@ def _in_set(
     if outside.any():
         code = unknown_code(estimator, one, column.name)
         if code is None or (code < 0 and reset):
-            strange = [
-                repr(label) for label in column.labels if label not in one.labels
-            ]
-            every = len(codes) if counts is None else counts.sum()
+            every, first = len(codes), f" (the first is row {outside.argmax()})"
+            if counts is not None:
+                every, first = counts.sum(), ""
+            # The labels are values of rows, and messages end in logs.
             raise ValueError(
                 f"column {column.name!r} has labels outside its categories in "
-                f"{rows_behind(outside, counts)} of {every} rows "
-                f"({listed(strange[:_SHOWN])}"
-                f"{', …' if len(strange) > _SHOWN else ''}): declare them in "
-                "categories, or name a category to stand for them (unknown=...)"
+                f"{rows_behind(outside, counts)} of {every} rows{first}: declare them "
+                "in categories, or name a category to stand for them (unknown=...)"
             )
         codes[outside] = code
     return codes

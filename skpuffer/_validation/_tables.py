@@ -15,7 +15,7 @@ from skpuffer._validation._frames import (
     is_frame,
     unmasked,
 )
-from skpuffer._validation._values import numbers_of, refuse_unreadable
+from skpuffer._validation._values import numbers_of, refuse_shape, refuse_unreadable
 
 
 def read_tables(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +60,7 @@ def read_table(X: Any, name: str) -> np.ndarray:
             f" of {name}",
             "a kernel compares numbers: encode it, or leave it out",
         )
+    refuse_shape(X)
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if isinstance(array, np.ndarray) and not _is_numeric(array):
         raise ValueError(

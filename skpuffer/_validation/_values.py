@@ -43,6 +43,7 @@ def readable(X: Any) -> Any:
     )
     X = unmasked(X)
     _refuse_other_kinds(X)
+    refuse_shape(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
         if missing.any():
@@ -61,6 +62,35 @@ def _refuse_other_kinds(X: Any) -> None:
         "; counts serve fit_counts and merge" if kind == "ConditionalCounts" else ""
     )
     raise TypeError(f"X must be a frame or a 2-D array, got a {kind}{counts}")
+
+
+def refuse_shape(X: Any) -> None:
+    """Refuse too few dimensions and complex numbers, in words that show no value.
+
+    scikit-learn's show the data, and messages end in logs.
+
+    Raises
+    ------
+    ValueError
+        Says what it is and what helps.
+    """
+    if is_frame(X):
+        return
+    array = with_dtype(X)
+    if not hasattr(array, "ndim"):
+        array = np.asarray(array)
+    if array.ndim < 2:
+        kind = "1D" if array.ndim else "scalar"
+        raise ValueError(
+            f"Expected 2D array, got {kind} array instead. Reshape your data: "
+            "array.reshape(-1, 1) if it is one column, array.reshape(1, -1) if it is "
+            "one row"
+        )
+    if getattr(array.dtype, "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: got an array of {array.dtype}; give real and "
+            "imaginary parts as two columns"
+        )
 
 
 def with_dtype(X: Any) -> Any:
@@ -128,6 +158,7 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         values = numbers_of(columns_of(X))
         validate_frame(estimator, X, reset=reset)
         return values
+    X = with_dtype(X)
     if isinstance(X, np.ndarray):
         refuse_text(X)
     return validate_data(
@@ -216,7 +247,9 @@ def _kind_of(column: nw.Series[Any]) -> str:
 
 
 def refuse_text(X: np.ndarray) -> None:
-    """Refuse text in an array, even text that reads as a number, as in a frame."""
+    """Refuse dates and text, even text that reads as a number, as in a frame."""
+    if X.dtype.kind in "mM":
+        raise ValueError(f"X is an array of {X.dtype}, and {_RELEASED}")
     text = X.dtype.kind in "SUT"
     if X.dtype == object:
         text = any(isinstance(value, (str, bytes)) for value in X.flat)
@@ -308,8 +341,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if len(strange):
         raise ValueError(
             "sample_weight must be finite and non-negative in every row, and is not in "
-            f"{len(strange)} of {n_rows} (the first is {weight[strange[0]]:g}): drop "
-            "these rows, or give them weight 0"
+            f"{len(strange)} of {n_rows} (the first is row {strange[0]}): drop these "
+            "rows, or give them weight 0"
         )
     if not weight.any():
         raise ValueError(

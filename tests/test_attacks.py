@@ -1,0 +1,255 @@
+"""What adversaries find out: each attack of `benchmarks/attacks.py`, held to its outcome.
+
+Shares of right guesses have the levels of binomial tests: a chance of one in a million
+that a guess by chance is as good as the limit.
+"""
+
+import os
+import pickle
+import traceback
+import warnings
+
+import attacks
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import skpuffer
+from skpuffer import (
+    ConditionalCounts,
+    JointRelease,
+    RenyiPufferfishCategorical,
+    RenyiPufferfishLaplace,
+    held_out_divergence,
+)
+from skpuffer.audit import KernelRenyiAuditor, RunningAudit
+from skpuffer.metrics import kernel_renyi_divergence
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skpuffer.exceptions.ExcessiveNoiseWarning"
+)
+
+MECHANISMS = attacks.MECHANISMS.values()
+LEVEL = 1e-6
+
+
+def by_chance(guesses, share=0.5):
+    """Return the share of right guesses that chance reaches once in a million."""
+    return stats.binom.isf(LEVEL, guesses, share) / guesses
+
+
+def test_one_section_runs_every_attack():
+    functions = {
+        value
+        for name, value in vars(attacks).items()
+        if callable(value)
+        and getattr(value, "__doc__", None)
+        and "ours, " in value.__doc__
+    }
+    assert functions <= {attack for _, attack, _ in attacks.ATTACKS}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_both_values_can_have_every_output(mechanism):
+    ours, naive = attacks.support(mechanism)
+    assert ours == 0
+    assert naive > 0.3
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_low_bits_tell_nothing(mechanism):
+    rows = 100_000
+    ours, naive = attacks.low_bits(mechanism, 2 * rows)
+    assert ours < by_chance(rows)
+    assert naive == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_pickle_without_a_seed_recovers_nothing(mechanism):
+    ours, seeded = attacks.stolen_pickle(mechanism)
+    assert ours < 0.02
+    assert seeded == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_repeated_releases_average_the_noise_away_as_documented(mechanism):
+    once, often = attacks.averaging(mechanism, rows=2000)
+    # (2, 1)-Rényi privacy of the two values allows a guess to be right no more often
+    # than this: binary divergence of order 2 of its two error rates.
+    share = np.linspace(0.5, 1, 100_001)[:-1]
+    divergence = np.log(share**2 / (1 - share) + (1 - share) ** 2 / share)
+    allowed = share[divergence <= 1].max()
+    assert once < by_chance(2000, allowed)
+    assert often > 0.99
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_two_releases_share_no_noise(mechanism):
+    ours, seeded = attacks.differencing(mechanism, repeats=150)
+    # The newcomer's own release tells what it may; those of the others hide more.
+    assert ours < by_chance(150, 0.55)
+    assert seeded == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_bounded_prior_has_a_scale_that_tells_of_no_row(mechanism):
+    bounded, empirical = attacks.extreme_member(mechanism)
+    assert bounded < by_chance(60)
+    assert empirical == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_order_of_rows_is_released_as_it_is(mechanism):
+    shuffled, in_order = attacks.order_of_rows(mechanism)
+    assert shuffled < by_chance(400)
+    assert in_order == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_forked_workers_share_no_noise(mechanism):
+    ours, naive = attacks.forks(mechanism)
+    assert ours < 0.02
+    assert naive == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_no_fitted_value_stays_in_memory(mechanism):
+    after, within = attacks.leftovers(mechanism)
+    assert after == 0
+    assert within > 0
+
+
+# --- messages ---------------------------------------------------------------------
+
+VALUE, WORD = 77123.5, "Rumpelstilzchen"
+SECRET = np.arange(40) % 2
+COLUMN = np.full((40, 1), VALUE)
+FRAME = pd.DataFrame({"x": np.arange(40) + VALUE, "s": SECRET})
+WORDS = pd.DataFrame({"x": [WORD] * 40, "s": SECRET})
+
+
+def additive(**parameters):
+    return RenyiPufferfishLaplace(secret="s", **parameters)
+
+
+def of_arrays():
+    return RenyiPufferfishLaplace(secret_from_y=True)
+
+
+def by_itself():
+    return of_arrays().fit(np.arange(40.0)[:, np.newaxis], SECRET)
+
+
+def counted(counts):
+    table = pd.DataFrame({"x": [VALUE] * 3, "s": [0, 1, 1], "n": counts})
+    return ConditionalCounts.from_counts(table, secret="s", count="n")
+
+
+REFUSALS = {
+    "one dimension": lambda: of_arrays().fit(COLUMN[:, 0], SECRET),
+    "a scalar": lambda: of_arrays().fit(VALUE, SECRET),
+    "three dimensions": lambda: of_arrays().fit(COLUMN[:, :, np.newaxis], SECRET),
+    "released in one dimension": lambda: by_itself().transform(COLUMN[:, 0]),
+    "complex": lambda: of_arrays().fit(COLUMN * 1j, SECRET),
+    "complex released": lambda: by_itself().transform(COLUMN * 1j),
+    "too many columns": lambda: by_itself().transform(np.hstack([COLUMN, COLUMN])),
+    "text in a list": lambda: of_arrays().fit([[WORD]] * 40, SECRET),
+    "text in an array": lambda: of_arrays().fit(np.array([[WORD]] * 40), SECRET),
+    "text in a frame": lambda: additive().fit(WORDS),
+    "text released": lambda: additive().fit(FRAME).transform(WORDS),
+    "ragged": lambda: of_arrays().fit([[VALUE], [VALUE, VALUE]] * 20, SECRET),
+    "missing": lambda: additive().fit(FRAME.assign(x=FRAME["x"].where(SECRET > 0))),
+    "too far": lambda: by_itself().transform(COLUMN * 1e20),
+    "out of bounds": lambda: additive(bounds=(0, 1), out_of_bounds="error").fit(FRAME),
+    "dates": lambda: of_arrays().fit(np.full((40, 1), "2077-12-03", "M8[D]"), SECRET),
+    "secrets too many": lambda: RenyiPufferfishLaplace().fit(
+        np.arange(100.0)[:, np.newaxis], secret=VALUE + np.arange(100)
+    ),
+    "secrets too few": lambda: RenyiPufferfishLaplace().fit(COLUMN, secret=COLUMN[:39]),
+    "negative weights": lambda: additive().fit(FRAME, sample_weight=-COLUMN[:, 0]),
+    "weights of text": lambda: additive().fit(FRAME, sample_weight=[WORD] * 40),
+    "a new category": lambda: (
+        RenyiPufferfishCategorical(secret="s")
+        .fit(WORDS.assign(x=["a", "b"] * 20))
+        .transform(WORDS)
+    ),
+    "categories in one dimension": lambda: RenyiPufferfishCategorical().fit(
+        np.array([WORD] * 40), secret=SECRET
+    ),
+    "a joint release of lists": lambda: JointRelease(secret="s").fit(
+        WORDS.assign(x=[[WORD]] * 40)
+    ),
+    "negative counts": lambda: counted([1, -2, 3]),
+    "broken counts": lambda: counted([1, 2.5, 3]),
+    "held out": lambda: held_out_divergence(by_itself(), COLUMN[:, 0], SECRET),
+    "audited": lambda: KernelRenyiAuditor(epsilon=1).fit(COLUMN[:, 0], COLUMN),
+    "audited text": lambda: KernelRenyiAuditor(epsilon=1).fit([[WORD]] * 40, COLUMN),
+    "audited while it runs": lambda: RunningAudit(epsilon=1).partial_fit(
+        COLUMN[:, 0], COLUMN
+    ),
+    "compared": lambda: kernel_renyi_divergence(COLUMN * 1j, COLUMN),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.CategoriesFromDataWarning")
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_refusals_show_no_value(refusal):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        REFUSALS[refusal]()
+    shown = "".join(traceback.format_exception_only(caught.value))
+    chain = caught.value
+    while chain.__cause__ or (chain.__context__ and not chain.__suppress_context__):
+        chain = chain.__cause__ or chain.__context__
+        shown += str(chain)
+    for planted in ("77123", "7.7", WORD, "2077-12"):
+        assert planted not in shown
+
+
+def test_what_describes_a_fit_shows_no_value(capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "s": np.arange(300) % 2})
+    frame.loc[0, ["x", "s"]] = VALUE, 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        noise = additive(verbose=1).fit(frame)
+        table = skpuffer.compare_mechanisms(frame, secret="s")
+    texts = [
+        capsys.readouterr().out,
+        repr(noise),
+        noise._repr_html_(),
+        str(noise.guarantee_),
+        noise.guarantee_.to_json(),
+        str(noise.report_),
+        noise.report_._repr_html_(),
+        repr(noise.profile_),
+        table.to_string(),
+        *(str(warning.message) for warning in caught),
+    ]
+    assert all(texts)
+    for text in texts:
+        assert "77123" not in text
+        assert f"{frame.loc[1, 'x']:.6}" not in text
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_group_of_one_is_told_of_and_its_value_is_not_kept(mechanism):
+    frame = attacks.two_points(60)
+    frame.loc[0, ["x", "s"]] = [VALUE, 2]
+    with pytest.warns(skpuffer.exceptions.SmallGroupWarning, match="2"):
+        noise = mechanism(epsilon=0.7, secret="s").fit(frame)
+    assert np.float64(VALUE).tobytes() not in pickle.dumps(noise)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+def test_that_a_value_is_missing_is_no_message(missing):
+    # Who could release rows with missing values would release which they are.
+    values = pd.Series([missing, *FRAME["x"].iloc[1:]], dtype=object)
+    holed = FRAME.assign(x=values)
+    for kind in (object, "Float64"):
+        with pytest.raises(ValueError, match=r"'x' is missing .* in 1 of 40 rows"):
+            additive().fit(holed.astype({"x": kind}))
+        with pytest.raises(ValueError, match=r"'x' is missing .* in 1 of 40 rows"):
+            additive().fit(FRAME).transform(holed.astype({"x": kind}))
