@@ -4,44 +4,43 @@ The α-Wasserstein mechanism: noise over the order
 
 Ding, Yang and Zhang (2026, arXiv:2605.05723) calibrate Laplace and Gaussian noise for
 Rényi Pufferfish privacy by a moment of the shifts of a coupling, where the W∞ mechanism
-takes the largest shift. Their abstract reports much less noise than by W∞, and less with
-Gaussian noise than with Laplace noise. This page computes the setting of their figures:
-the tables Adult, Heart Disease and Student Performance, orders α from 1 to 10, ε = 0.5
-and 1, three pairs of secret values in each table and the noise that hides all three. The
-other page, :ref:`sphx_glr_gallery_reproduce_gaussian_against_laplace.py`, compares the two
-laws.
+takes the largest shift. Their abstract reports much less noise than with W∞, and less
+with Gaussian noise than with Laplace noise. This page computes the setting of their
+figures 1 to 4: the tables Adult, Heart Disease and Student Performance, orders α from 1
+to 10, ε = 0.5 and 1, three pairs of secret values in each table and the noise that hides
+all three. The comparison of the laws has a page of its own,
+:ref:`sphx_glr_gallery_reproduce_gaussian_against_laplace.py`.
 
-Columns and pairs are our choice, and so are the orders between 1 and 10: compare the
-shapes with the paper's figures, not the numbers. Two rules that are not in the paper are
-shown beside its own, ``"transport"`` and ``"exact"``.
+Columns, pairs and the orders in between are our choice, so that curves may be compared
+with the paper's, but not their heights. Two rules that are not in the paper are shown
+beside its own, ``"transport"`` and ``"exact"``.
 
-What is promised for all of this noise is the same: the release of one column of one row
-is (α, ε)-Rényi Pufferfish private about that pair of values, for rows drawn from the
-table (the fitted, empirical prior). Nothing is promised about other columns, other pairs,
-several rows of one person or a second release. Nothing is released here.
+All of this noise keeps the same promise: the release of one column of one row is
+(α, ε)-Rényi Pufferfish private about the pair of values, for rows drawn from the table
+(the fitted, empirical prior). Nothing is promised of other columns, other pairs, another
+prior, several rows of one person or a second release. Nothing is released here.
 """
 
 # %%
 # The rules
 # ---------
 #
-# A coupling moves the column's distribution given the one value to that given the other;
-# d is how far. Each rule takes the smallest scale that satisfies its condition:
+# A coupling moves the distribution of the column given the one value to that given the
+# other; d is how far. Each rule takes the smallest scale, b of Laplace noise and σ of
+# Gaussian noise, that satisfies its condition.
 #
-# ================= ================================ =================================
-# rule              Laplace, scale b                 Gaussian, scale σ
-# ================= ================================ =================================
-# W∞                D_α(d) ≤ ε for every d           the same
-# Theorems 1, 2     E exp(α d/b) ≤ exp((α−1) ε)      E exp(α(α−1) d²/2σ²) ≤ exp((α−1) ε)
-# chord             Theorem 1 with the exponential   Theorem 2, likewise
-#                   replaced by its chord
-# transport         E exp((α−1) D_α(d)) ≤ exp((α−1) ε), which for the Gaussian is
-#                   Theorem 2
-# exact             D_α of the two releases themselves is at most ε, in both directions
-# ================= ================================ =================================
-#
-# Chords need no root finding, and are of the kind of the paper's Corollaries 1 and 3; they
-# are our derivation, and may differ from the paper's formulas in detail.
+# * **W∞** (``"w_inf"``): D_α of the noise and the noise shifted by d is at most ε, for
+#   every d.
+# * **Theorem 1**, Laplace (``"alpha_wasserstein"``): E exp(α d/b) ≤ exp((α−1) ε).
+# * **Theorem 2**, Gaussian: E exp(α(α−1) d²/2σ²) ≤ exp((α−1) ε).
+# * **Chord** (``"closed_form"``): the same with the exponential replaced by its chord,
+#   which needs no root finding. It is of the kind of the paper's Corollaries 1 and 3, but
+#   derived by us, and may differ from their formulas in detail.
+# * **Transport** (``"transport"``): E exp((α−1) D_α(d)) ≤ exp((α−1) ε). For Gaussian noise
+#   that is Theorem 2.
+# * **Exact** (``"exact"``): D_α of the two releases themselves is at most ε, in both
+#   directions. Scales below a tenth of the least gap of the values, or a thousandth of
+#   their range where that is less, are not looked for.
 
 import sys
 from pathlib import Path
@@ -54,12 +53,12 @@ from _noise_of_pairs import RULES, largest, noise_of_pair
 from skpuffer.displays import NoiseDisplay
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tables import load_adult, load_heart, load_student  # noqa: E402
+from tables import load_adult, load_heart, load_student
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else None
 ALPHAS = [1.05, 1.2, 1.5, 2, 3, 4, 6, 10]
-# The exact rule takes the most time.
-EXACT_ALPHAS = [1.05, 2, 4, 10]
+# The exact rule takes most of the time.
+EXACT_ALPHAS = [1.05, 2, 10]
 EPSILONS = [0.5, 1]
 NAMES = {
     "laplace": {
@@ -182,12 +181,12 @@ show(student)
 # What agrees, and what does not
 # ------------------------------
 #
-# With Gaussian noise the theorem needs less than W∞ everywhere, as the paper says. It
-# cannot be otherwise: Theorem 2 is the transport rule, which never needs more. The chord
-# needs at most what W∞ needs too.
+# With Gaussian noise Theorem 2 takes less than W∞ everywhere, which agrees with the
+# abstract. It cannot be otherwise, since it is the transport rule, which never needs more.
+# Nor does the Gaussian chord.
 #
-# With Laplace noise that depends on the order. The table counts the settings (nine pairs,
-# two ε) in which a rule needs more noise than W∞.
+# With Laplace noise it depends on the order. The table counts the settings, nine pairs and
+# two ε, in which a rule needs more noise than W∞.
 
 single = pd.concat(
     table.assign(case=f"{title}, {label}")
@@ -220,18 +219,19 @@ gaussian = count_above_w_inf("gaussian")[["Theorem", "chord", "transport"]]
 print(f"Gaussian noise, all orders: {gaussian.to_numpy().sum()} times")
 
 # %%
-# Theorem 1 is not always better than W∞, then, and at low orders hardly ever. Two point
-# masses at a distance z show it: the theorem asks for b = αz/((α−1) ε), W∞ for less than
-# z/ε. Since E exp(αd/b) is at least exp(α E d/b), the theorem's b is at least
-# α E d/((α−1) ε), which has no finite limit as α falls to 1: the steep lines on the left
-# of the Laplace figures. The other rules have finite limits there, and the Gaussian one
-# of Theorem 2 too.
+# So Theorem 1 is not always better than W∞, and at low orders hardly ever; at α = 10 it is
+# better in all of these. Two point masses at a distance z show why: the theorem asks for
+# b = αz/((α−1) ε), W∞ for less than z/ε. In general E exp(αd/b) is at least exp(α E d/b),
+# hence the theorem's b at least α E d/((α−1) ε), which has no finite limit as α falls to 1:
+# the steep lines on the left of the Laplace figures. The scales of the other rules, of
+# Theorem 2 among them, have finite limits there (the chord of Theorem 1, which needs more
+# than the theorem, has none).
 #
-# The cause is the α in the exponent. The transport rule is sound, and a shift's
-# exp((α−1) D_α(d)) is at most exp((α−1) d/b); hence the theorem holds with α−1 in place of α
-# too, which takes (α−1)/α of its noise and does not diverge. Transport itself needs less
-# still. What the coupling gives away is seen in the exact rule, where no additive noise of
-# that law can do with less:
+# The cause is the α in the exponent. A shift's exp((α−1) D_α(d)) is at most
+# exp((α−1) d/b), and the transport rule is sound; hence the theorem holds with α−1 in
+# place of α too. That takes exactly (α−1)/α of its noise and does not diverge. Transport
+# itself needs less still. How much every rule of the coupling gives away is seen beside
+# the exact rule:
 
 for law in NAMES:
     here = scales[scales["law"] == law]
@@ -244,9 +244,9 @@ for law in NAMES:
         )
 
 # %%
-# That is to be read with care. The exact rule is right for exactly the fitted prior, and
-# has no slack for rows that were not fitted; :func:`skpuffer.held_out_divergence` tells how
-# far it is off for those. The rules of the coupling have some.
+# That is to be read with care. The exact rule is right for exactly the fitted prior and has
+# no slack for rows that were not fitted, where the rules of a coupling have some:
+# :func:`skpuffer.held_out_divergence` shows what a fitted scale keeps there.
 #
 # A step that runs the wrong way
 # ------------------------------
@@ -289,7 +289,7 @@ needed = noise_of_pair(
 print(needed[["calibration", "scale"]].to_string(index=False, float_format="%.3f"))
 
 # %%
-# The package does not use the step. One that holds is
-# E exp(αd/b) ≤ (E exp(αd/b₀)) to the power b₀/b, for b ≥ b₀.
+# No rule of the package uses the step. What does hold, for b ≥ b₀, is that E exp(αd/b) is
+# at most E exp(αd/b₀) to the power b₀/b.
 
 plt.show()

@@ -26,7 +26,7 @@ import pandas as pd
 from _noise_of_pairs import RULES, noise_of_pair
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tables import load_adult, load_heart, load_student  # noqa: E402
+from tables import load_adult, load_heart, load_student
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else None
 adult, heart, student = load_adult(FOLDER), load_heart(FOLDER), load_student(FOLDER)
@@ -75,7 +75,7 @@ NAMES = {
     "transport": "transport",
     "exact": "exact",
 }
-# Colours and marks of the other page, told apart on light and on dark ground.
+# Told apart on light and on dark ground, and by the colour-blind.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 MARKS = "os^Dv"
 shown = both[both["alpha"].isin(ALPHAS)]
@@ -115,10 +115,11 @@ figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols
 # With the paper's theorems (and the chords) Gaussian noise is the smaller at α = 2, for
 # every column: that agrees. At α = 4 it mostly is, by less. What does not hold up is that
 # the *law* were the better one. Under the transport rule, which is Theorem 2 for the
-# Gaussian and sharper than Theorem 1 for Laplace noise, Laplace noise is the smaller in most
-# settings. The exact rule gives next to nothing away for either law, and Laplace noise is
-# the smaller in all that are shown. For education-num and race it asks for no noise at
-# all, hence no ratio: the two distributions are within ε of each other as they are.
+# Gaussian and sharper than Theorem 1 for Laplace noise, Laplace noise is the smaller in
+# most settings. The exact rule gives next to nothing away for either law, and Laplace
+# noise is the smaller in all that are shown. For education-num and race it asks for no
+# noise at all, hence no ratio: the two distributions are within ε of each other as they
+# are.
 #
 # W∞ looks at the largest shift alone, so that its ratio is the same for every column.
 #
