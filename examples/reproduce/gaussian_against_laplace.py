@@ -18,14 +18,11 @@ second release, no other prior. Nothing is released here. The columns are our ch
 # Six columns and secrets of the tables Adult, Heart Disease and Student Performance.
 
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _noise_of_pairs import RULES, noise_of_pair
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tables import load_adult, load_heart, load_student
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else None
