@@ -123,7 +123,7 @@ def draw(tables, law, *, title, column):
             drawn["transport"].set_visible("transport" in names)
             # Computed at few orders.
             drawn["exact"].set_linestyle("")
-            ax.set(title=label if row is axes[0] else "", ylabel="")
+            ax.set(title=label if epsilon == epsilons[0] else "", ylabel="")
             ax.label_outer()
         row[0].set_ylabel(f"ε = {epsilon:g}")
     figure.suptitle(f"{title}: {law.capitalize()} noise on {column}")
