@@ -29,8 +29,8 @@ prior, several rows of one person or a second release. Nothing is released here.
 # other; d is how far. Each rule takes the smallest scale, b of Laplace noise and σ of
 # Gaussian noise, that satisfies its condition.
 #
-# * **W∞** (``"w_inf"``): D_α of the noise and the noise shifted by d is at most ε, for
-#   every d.
+# * **W∞** (``"w_inf"``): D_α(d) ≤ ε for every d. D_α(d) is the Rényi divergence of the
+#   noise and the noise shifted by d.
 # * **Theorem 1**, Laplace (``"alpha_wasserstein"``): E exp(α d/b) ≤ exp((α−1) ε).
 # * **Theorem 2**, Gaussian: E exp(α(α−1) d²/2σ²) ≤ exp((α−1) ε).
 # * **Chord** (``"closed_form"``): the same with the exponential replaced by its chord,
