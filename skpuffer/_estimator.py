@@ -131,7 +131,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             rows = counted_rows(counts, self)
-            settings, sample = self._prepare(*[None] * 5, counted=rows)
+            settings, sample = self._prepare(counted=rows)
             self._calibrate(settings, sample)
         return self
 
@@ -153,10 +153,18 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """Check the parameters, as far as they go without data."""
 
     def _prepare(
-        self, *given: Any, counted: CountedRows | None = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        secret: Any = None,
+        prior: Any = None,
+        weight: Any = None,
+        *,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data, or take what was counted."""
         settings = self._check()
+        given = X, y, secret, prior, weight
         # Unless a block of `reuse_fits` has it read.
         sample = recalled(self, *given, counted)
         if sample is None:

@@ -45,8 +45,8 @@ class CaseAudit:
         name = f"{group_text(self.prior, pair)}; {', '.join(self.columns)}"
         quantity = "ε" if self.alpha is None else f"D_{self.alpha:g}"
         found = f"{quantity} ≥ {self.bound:.3g}"
-        found = self.reason if math.isnan(self.bound) else found
-        return f"{name}: {self.verdict} ({found})"
+        why = self.reason if math.isnan(self.bound) else found
+        return f"{name}: {self.verdict} ({why})"
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,8 @@ class RunningAudit(BaseEstimator):
 
     def fit(self, X: Any, Y: Any) -> RunningAudit:
         """Forget everything and start with these rows; see `partial_fit`."""
-        self._stream = clone(self).partial_fit(X, Y)._stream
+        begun: RunningAudit = clone(self).partial_fit(X, Y)
+        self._stream = begun._stream
         return self
 
     def spawn(self) -> RunningAudit:
@@ -187,7 +188,7 @@ class RunningAudit(BaseEstimator):
                 f"n_warmup={self.n_warmup} pairs teach the features, and there are "
                 f"{self.n_pairs_} yet: spawn later"
             )
-        other = clone(self)
+        other: RunningAudit = clone(self)
         other._stream = self._stream.spawn()
         return other
 

@@ -216,9 +216,9 @@ class TradeoffDisplay:
                 x, mean - std, mean + std, color=line.get_color(), alpha=shade(ax), lw=0
             )
             self.lines_[label], self.bands_[label] = line, band
-        for place, (label, (mean, _)) in enumerate(self.baselines.items()):
+        for place, (label, (level, _)) in enumerate(self.baselines.items()):
             self.lines_[label] = ax.axhline(
-                mean, color=ink(ax, 0.6), lw=1.2, ls=DASHES[(place + 1) % len(DASHES)],
+                level, color=ink(ax, 0.6), lw=1.2, ls=DASHES[(place + 1) % len(DASHES)],
                 label=label, zorder=1,
             )  # fmt: skip
         name = self.privacy.rpartition("__")[2]
