@@ -58,7 +58,7 @@ class FitReuse:
     max_entries : int
     """
 
-    def __init__(self, max_entries: int):
+    def __init__(self, max_entries: int) -> None:
         self.hits = self.misses = 0
         self.max_entries = max_entries
         # Latest last. The process that made them: one that is forked has no part in it.

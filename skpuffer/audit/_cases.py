@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from skpuffer._text import group_text, label_text
+from skpuffer.accounting import Guarantee
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class EstimatorAudit:
     delta: float
     held_out: bool
     cases: tuple[CaseAudit, ...]
-    guarantee: Any
+    guarantee: Guarantee
 
     def __str__(self) -> str:
         if self.alpha is None:

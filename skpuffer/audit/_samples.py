@@ -59,7 +59,7 @@ class _Reader(BaseEstimator):
     prior_model, out_of_bounds, column_weights = "empirical", "clip", "std"
     clip_output = False
 
-    def __init__(self, secret: Any, secret_pairs: Any):
+    def __init__(self, secret: Any, secret_pairs: Any) -> None:
         self.secret = secret
         self.secret_pairs = secret_pairs
 

@@ -41,7 +41,7 @@ class Stream:
         Number of columns.
     """
 
-    def __init__(self, settings: RunningSettings, width: int):
+    def __init__(self, settings: RunningSettings, width: int) -> None:
         self.settings = settings
         self.width = width
         self.columns: tuple[str, ...] = ()

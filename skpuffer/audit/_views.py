@@ -145,7 +145,7 @@ class Views:
         kernel: KernelSettings,
         needed: set[str],
         rng: np.random.Generator,
-    ):
+    ) -> None:
         self.counting = counting
         self._learning = {ROWS: learning}
         if FEATURES in needed:

@@ -72,7 +72,7 @@ class KernelWitness:
     name: ClassVar[str] = "kernel"
     view: ClassVar[str] = FEATURES
 
-    def __init__(self, regs: Sequence[float] = (1e-3, 1e-2, 1e-1)):
+    def __init__(self, regs: Sequence[float] = (1e-3, 1e-2, 1e-1)) -> None:
         self.regs = tuple(regs)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
@@ -178,7 +178,7 @@ class ClassifierWitness:
 
     view: ClassVar[str] = ROWS
 
-    def __init__(self, classifier: Any):
+    def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
         self.name = type(classifier).__name__
 
@@ -208,7 +208,7 @@ class FunctionWitness:
 
     view: ClassVar[str] = ROWS
 
-    def __init__(self, function: Callable[[FloatArray, FloatArray], Any]):
+    def __init__(self, function: Callable[[FloatArray, FloatArray], Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
 
