@@ -49,7 +49,7 @@ class AdditiveRelease(Release):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ):
+    ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.delta = delta

@@ -65,11 +65,12 @@ def best_budget(
         No order reaches the target.
     """
     law, rule = settings.law, settings.rule
+    assert settings.target is not None
+    epsilon, delta = settings.target
     infinite = math.isinf(law.max_order) and prior_model in ("empirical", "bounded")
 
     def least(noise: Any) -> Budget:
         """Return the best order of a noise that is a list of factors, one a block."""
-        epsilon, delta = settings.target
         copies = settings.budget.n_releases
 
         def log_noise(alpha: float, renyi_epsilon: float) -> float:

@@ -29,11 +29,11 @@ def number(
     limits += " (inf allowed)" if infinite else ", finite"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{name}={value!r} must be {limits}")
-    value = float(value)
-    in_range = above < value and (value < below or (infinite and value == math.inf))
+    found = float(value)
+    in_range = above < found and (found < below or (infinite and found == math.inf))
     if not in_range:
-        raise ParameterError(f"{name}={value!r} must be {limits}")
-    return value
+        raise ParameterError(f"{name}={found!r} must be {limits}")
+    return found
 
 
 def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from inspect import signature
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -27,10 +28,12 @@ from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import CountedRows, Sample, read_sample
+from skpuffer.accounting import Guarantee
 from skpuffer.core.laws import LAWS, NoiseLaw
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
+from skpuffer.profile import PrivacyProfile
 from skpuffer.reuse import recalled, remembered
 
 # What transform gives itself to find out what kind of frame `set_output` asks for:
@@ -47,6 +50,17 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether there may be categories among the columns.
     _mixed: ClassVar[bool] = False
 
+    # What fit sets; scikit-learn, which has no types, sets the last two.
+    scale_: np.ndarray
+    noise_std_: np.ndarray
+    alpha_: float
+    epsilon_: float
+    guarantee_: Guarantee
+    profile_: PrivacyProfile
+    report_: ReleaseReport
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     def fit(
         self,
         X: Any,
@@ -55,7 +69,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         secret: Any = None,
         prior: Any = None,
         sample_weight: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Calibrate the noise to the secret's conditional distributions.
 
         Nothing random happens here. A fit that fails leaves the estimator as it was.
@@ -101,7 +115,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             self._calibrate(settings, sample)
         return self
 
-    def fit_counts(self, counts: ConditionalCounts) -> Any:
+    def fit_counts(self, counts: ConditionalCounts) -> Self:
         """Calibrate the noise to rows that were counted.
 
         The result is that of `fit` on all the rows that were counted: the same scale
@@ -131,7 +145,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             rows = counted_rows(counts, self)
-            settings, sample = self._prepare(*[None] * 5, counted=rows)
+            settings, sample = self._prepare(counted=rows)
             self._calibrate(settings, sample)
         return self
 
@@ -153,10 +167,18 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """Check the parameters, as far as they go without data."""
 
     def _prepare(
-        self, *given: Any, counted: CountedRows | None = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        secret: Any = None,
+        prior: Any = None,
+        weight: Any = None,
+        *,
+        counted: CountedRows | None = None,
     ) -> tuple[Settings, Sample]:
         """Check the parameters and read the data, or take what was counted."""
         settings = self._check()
+        given = X, y, secret, prior, weight
         # Unless a block of `reuse_fits` has it read.
         sample = recalled(self, *given, counted)
         if sample is None:
@@ -292,7 +314,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     def _released_nothing(self) -> np.ndarray:
         return np.empty((0, len(self.guarantee_.columns)))
 
-    def privacy_profile(self, alphas: Any) -> np.ndarray:
+    def privacy_profile(self, alphas: ArrayLike) -> np.ndarray:
         """Bound what the fitted scale reveals at other Rényi orders.
 
         For the prior, the pairs and the number of releases that `guarantee_` names;
@@ -323,7 +345,9 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         return self.profile_.divergence(alphas)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(
+        self, input_features: Iterable[str] | None = None
+    ) -> np.ndarray:
         """Return the names of the released columns.
 
         Parameters

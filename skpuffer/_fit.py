@@ -175,8 +175,8 @@ def fit_scales(
                 answer = calibrate(pairs, settings.law, settings.rule, budget)
         answers.append(answer)
         scale[block] = answer.scale
-        for column in np.flatnonzero(answer.scale):
-            worst[block[column]] = labels[answer.worst]
+        for place in np.flatnonzero(answer.scale).tolist():
+            worst[block[place]] = labels[answer.worst]
     # Which rows there are depends on no column: the last block's priors tell.
     sizes = tuple(
         (prior.label, secret, conditional.n_rows)
@@ -244,6 +244,7 @@ def _of_a_model(
         return partial(gaussian_pairs, priors), ()
     if prior_model == "bounded":
         return partial(bounded_pair, sample, block), ()
+    assert settings.confidence is not None
     error = (1 - settings.confidence) / n_blocks
     one = sample.sets[block[0]]
     if one is not None:
@@ -261,7 +262,9 @@ def _category_moves(
     The first two are means of the metric over the fitted rows, the third is the largest
     total variation distance of two inputs.
     """
-    distances = sample.sets[column].distances
+    one = sample.sets[column]
+    assert one is not None
+    distances = one.distances
     shares = sample.once(("shares", column), partial(category_shares, sample, column))
     channel = Channel.of(distances, theta)
     moved = (channel.probabilities * distances).sum(axis=1)

@@ -25,7 +25,9 @@ _SHARE_OF_MEANS = 0.2
 _ROWS_FOR_MEANS = 100
 
 
-def pairs_of(priors: list[Prior]) -> tuple[list[tuple[Conditional, Conditional]], list]:
+def pairs_of(
+    priors: list[Prior],
+) -> tuple[list[tuple[Conditional, Conditional]], list[str]]:
     """Return the conditionals of each secret pair under each prior, and its name.
 
     Raises
@@ -173,15 +175,19 @@ def declared_widths(sample: Sample, block: list[int]) -> np.ndarray:
             ranges[place] = 0.0, one.distances.max() or 1.0
     low, high = ranges.T
     exact = low + (high - low) == high
-    return np.where(exact, high - low, np.nextafter(high - low, np.inf))
+    widths: np.ndarray = np.where(exact, high - low, np.nextafter(high - low, np.inf))
+    return widths
 
 
 def category_shares(sample: Sample, column: int) -> np.ndarray:
     """Return how often each category of a column occurs in all rows together."""
     codes = sample.values[:, column].astype(np.intp)
-    size = len(sample.sets[column].labels)
+    one = sample.sets[column]
+    assert one is not None
+    size = len(one.labels)
     mass = sample.weight
     if sample.counts is not None:
         mass = sample.counts if mass is None else mass * sample.counts
     counted = np.bincount(codes, mass, minlength=size)
-    return counted / counted.sum()
+    shares: np.ndarray = counted / counted.sum()
+    return shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -83,7 +84,9 @@ class RowRelease(Release):
                 "declare them in categories"
             )
         if not sample.is_number.all():
-            settings = replace(settings, rule=ROW_RULES[settings.rule.name]())
+            # A rule all the same, for pairs of rows alone.
+            rule: Any = ROW_RULES[settings.rule.name]()
+            settings = replace(settings, rule=rule)
         return settings
 
     def _keep(self, sample: Sample) -> None:
@@ -143,9 +146,11 @@ class RowRelease(Release):
 
     def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
         remaining, values = rows
-        law = self._fitted_law if any(one is None for one in self._counts) else None
+        # The law is looked up for numbers alone: there may be none.
         noises = [
-            additive(law, scale) if counts is None else _drawn(Channel(counts))
+            additive(self._fitted_law, scale)
+            if counts is None
+            else _drawn(Channel(counts))
             for counts, scale in zip(self._counts, self.scale_.tolist(), strict=True)
         ]
         released = released_columns(values, noises, bits, self.n_jobs)
@@ -166,7 +171,9 @@ class RowRelease(Release):
         `unknown` said then. Where it refused them, none was there.
         """
         for name, one in zip(self.guarantee_.columns, self._sets, strict=True):
-            now = None if one is None else unknown_code(self, one, name)
+            if one is None:
+                continue
+            now = unknown_code(self, one, name)
             if now is None or now == one.unknown:
                 continue
             if one.unknown is not None or self.guarantee_.prior_model == "population":
@@ -191,7 +198,7 @@ class RowRelease(Release):
         }
 
     @property
-    def categories_(self) -> dict[str, tuple]:
+    def categories_(self) -> dict[str, tuple[Hashable, ...]]:
         """The declared categories of each column of categories, in their order."""
         check_is_fitted(self)
         return {

@@ -191,7 +191,7 @@ def count_lazy_rows(
     if not is_lazy(X):
         return X, secret, rest
     given = {"secret": secret, "prior": rest.pop("prior", None)}
-    named = {
+    named: dict[str, Any] = {
         name: spec
         for name, spec in given.items()
         if isinstance(spec, (str, Integral, list, tuple))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer._checks import as_list, integer, number
 from skpuffer._lazy import is_lazy
@@ -24,6 +24,9 @@ from skpuffer._validation import (
     to_frame,
 )
 from skpuffer.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ConditionalCounts:
@@ -114,7 +117,7 @@ class ConditionalCounts:
         secret: Any = None,
         prior: Any = None,
         sample_weight: Any = None,
-    ) -> ConditionalCounts:
+    ) -> Self:
         """Count the rows of a chunk; one that is refused changes nothing.
 
         Parameters
@@ -145,7 +148,7 @@ class ConditionalCounts:
         self._count(X, {"secret": secret, "prior": prior}, sample_weight, None)
         return self
 
-    def merge(self, other: ConditionalCounts) -> ConditionalCounts:
+    def merge(self, other: ConditionalCounts) -> Self:
         """Add the rows that another has counted.
 
         Parameters
@@ -186,7 +189,7 @@ class ConditionalCounts:
         sample_weight: Any = None,
         columns: Any = None,
         grid: Any = None,
-    ) -> ConditionalCounts:
+    ) -> Self:
         """Count the rows of one frame.
 
         Parameters
@@ -216,7 +219,7 @@ class ConditionalCounts:
         weight: str | None = None,
         columns: Any = None,
         grid: Any = None,
-    ) -> ConditionalCounts:
+    ) -> Self:
         """Take rows that were counted elsewhere: the result of GROUP BY.
 
         Parameters
@@ -263,7 +266,7 @@ class ConditionalCounts:
         """Number of distinct rows."""
         return self._told_apart().pending
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return the distinct rows in order, as a pandas frame.
 
         Returns

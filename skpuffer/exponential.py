@@ -95,7 +95,7 @@ class RenyiPufferfishExponential(AdditiveRelease):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ):
+    ) -> None:
         super().__init__(
             alpha,
             epsilon,

@@ -124,7 +124,7 @@ class JointRelease(RowRelease):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ):
+    ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.delta = delta

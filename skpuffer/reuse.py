@@ -58,7 +58,7 @@ class FitReuse:
     max_entries : int
     """
 
-    def __init__(self, max_entries: int):
+    def __init__(self, max_entries: int) -> None:
         self.hits = self.misses = 0
         self.max_entries = max_entries
         # Latest last. The process that made them: one that is forked has no part in it.
@@ -288,10 +288,9 @@ def recalled(
     labels = y if estimator.secret_from_y else None
     given = _Given.to(estimator, X, labels, secret, prior, weight)
     reading = None
-    for block in blocks if given else ():
-        reading = block._find(given)
-        if reading is not None:
-            break
+    if given is not None:
+        found_in = (block._find(given) for block in blocks)
+        reading = next((one for one in found_in if one is not None), None)
     if reading is None:
         blocks[0]._count_miss()
         return None
@@ -369,9 +368,10 @@ def _written(value: Any) -> Hashable:
         return value.dtype.str, value.shape, value.tobytes()
     if type(value) is np.ndarray:
         value = value.tolist()
+    kind: type
     if type(value) is dict:
         value = list(value.items())
-        kind: Hashable = dict
+        kind = dict
     elif type(value) in (list, tuple):
         kind = type(value)
     else:

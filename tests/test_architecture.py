@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from skpuffer.core.laws import LAWS, NoiseLaw
 
 ROOT = Path(skpuffer.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-NAMES = [path.relative_to(ROOT.parent).with_suffix("").as_posix() for path in FILES]
 
 # From the bottom up: a room imports itself and rooms of lower layers alone. A new
 # room needs a line here.
@@ -93,12 +93,22 @@ def room_of(module):
     return parts[0] if parts else ""
 
 
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path):
-    """Every module that a file imports, and whether at import time."""
+    """Every module that a file imports, and whether at import time.
+
+    Other packages that a check of types alone imports are left out.
+    """
     found = []
 
     class Visitor(ast.NodeVisitor):
         deferred = False
+        unseen = False
 
         def visit_FunctionDef(self, node):
             before, self.deferred = self.deferred, True
@@ -107,17 +117,28 @@ def imports(path):
 
         visit_AsyncFunctionDef = visit_FunctionDef
 
+        def visit_If(self, node):
+            before = self.unseen
+            self.unseen |= ast.unparse(node.test) == "TYPE_CHECKING"
+            self.generic_visit(node)
+            self.unseen = before
+
         def visit_Import(self, node):
-            found.extend((alias.name, self.deferred) for alias in node.names)
+            for alias in node.names:
+                self.note(alias.name)
 
         def visit_ImportFrom(self, node):
             assert node.level == 0, f"relative import in {path}"
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 inside = name.startswith("skpuffer.") and is_module(name)
-                found.append((name if inside else node.module, self.deferred))
+                self.note(name if inside else node.module)
 
-    Visitor().visit(ast.parse(path.read_text(encoding="utf-8")))
+        def note(self, name):
+            if not self.unseen or name.startswith("skpuffer."):
+                found.append((name, self.deferred))
+
+    Visitor().visit(tree(path))
     return found
 
 
@@ -130,12 +151,13 @@ def within(room, allowed):
     return any(room == name or room.startswith(name + ".") for name in allowed)
 
 
-@pytest.fixture(params=FILES, ids=NAMES)
-def file(request):
-    path = request.param
+def room_of_file(path):
     parts = path.relative_to(ROOT.parent).with_suffix("").parts
-    module = ".".join(parts).removesuffix(".__init__")
-    return path, room_of(module)
+    return room_of(".".join(parts).removesuffix(".__init__"))
+
+
+# One test reads all files: a test a file would be a thousand of them.
+ROOMS = [(path, room_of_file(path)) for path in FILES]
 
 
 def test_the_walk_sees_the_package():
@@ -146,42 +168,43 @@ def test_the_walk_sees_the_package():
     }
 
 
-def test_imports_point_downwards(file):
-    path, room = file
-    if room in ("", "core"):
-        return
-    assert room in LAYER, f"{room} has no layer: add it to LAYERS"
-    for name, _ in imports(path):
-        if name.split(".")[0] != "skpuffer":
+def test_imports_point_downwards():
+    for path, room in ROOMS:
+        if room in ("", "core"):
             continue
-        target = room_of(name)
-        assert target in LAYER, f"{path} imports {name}"
-        below = LAYER[target] < LAYER[room]
-        assert target == room or below, f"{path} imports {name}"
+        assert room in LAYER, f"{room} has no layer: add it to LAYERS"
+        for name, _ in imports(path):
+            if name.split(".")[0] != "skpuffer":
+                continue
+            target = room_of(name)
+            assert target in LAYER, f"{path} imports {name}"
+            below = LAYER[target] < LAYER[room]
+            assert target == room or below, f"{path} imports {name}"
 
 
-def test_other_packages_stay_in_their_rooms(file):
-    path, room = file
-    for name, deferred in imports(path):
-        top = name.split(".")[0]
-        if top == "skpuffer" or top in sys.stdlib_module_names:
+def test_other_packages_stay_in_their_rooms():
+    for path, room in ROOMS:
+        for name, deferred in imports(path):
+            top = name.split(".")[0]
+            if top == "skpuffer" or top in sys.stdlib_module_names:
+                continue
+            assert top in ALLOWED, f"{path} imports {name}"
+            rooms = ALLOWED[top]
+            assert rooms is None or within(room, rooms), f"{path} imports {name}"
+            if top in ("ot", "tqdm", "matplotlib", "dask", "polars"):
+                assert deferred, f"{path} imports {top} when it is imported"
+
+
+def test_the_core_knows_nothing_above_it():
+    for path, room in ROOMS:
+        if not (room == "core" or room.startswith("core.")):
             continue
-        assert top in ALLOWED, f"{path} imports {name}"
-        rooms = ALLOWED[top]
-        assert rooms is None or within(room, rooms), f"{path} imports {name}"
-        if top in ("ot", "tqdm", "matplotlib", "dask", "polars"):
-            assert deferred, f"{path} imports {top} when it is imported"
-
-
-def test_the_core_knows_nothing_above_it(file):
-    path, room = file
-    if not (room == "core" or room.startswith("core.")):
-        return
-    for name, _ in imports(path):
-        top = name.split(".")[0]
-        pure = top in sys.stdlib_module_names or top in {"numpy", "scipy"}
-        pure |= name == "skpuffer.core" or name.startswith("skpuffer.core.")
-        assert pure or (top == "ot" and room == "core.plans"), f"{path} imports {name}"
+        for name, _ in imports(path):
+            top = name.split(".")[0]
+            pure = top in sys.stdlib_module_names or top in {"numpy", "scipy"}
+            pure |= name == "skpuffer.core" or name.startswith("skpuffer.core.")
+            solver = top == "ot" and room == "core.plans"
+            assert pure or solver, f"{path} imports {name}"
 
 
 def test_one_file_knows_the_transport_solver():
@@ -189,34 +212,35 @@ def test_one_file_knows_the_transport_solver():
     assert users == {"_exact.py"}
 
 
-def test_nobody_uses_the_private_names_of_another_package(file):
-    path, room = file
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or node.module == "__future__":
-            continue
-        foreign = not node.module.startswith("skpuffer")
-        private = [
-            part for part in node.module.split(".")[1:] if part.startswith("_")
-        ] + [a.name for a in node.names if a.name.startswith("_")]
-        if foreign or room_of(node.module) != room:
-            inner = [part for part in private if f"skpuffer.{part}" not in node.module]
-            assert not inner, f"{path} uses {inner} of {node.module}"
+def test_nobody_uses_the_private_names_of_another_package():
+    for path, room in ROOMS:
+        for node in ast.walk(tree(path)):
+            if not isinstance(node, ast.ImportFrom) or node.module == "__future__":
+                continue
+            foreign = not node.module.startswith("skpuffer")
+            private = [
+                part for part in node.module.split(".")[1:] if part.startswith("_")
+            ] + [a.name for a in node.names if a.name.startswith("_")]
+            if foreign or room_of(node.module) != room:
+                module = node.module
+                inner = [part for part in private if f"skpuffer.{part}" not in module]
+                assert not inner, f"{path} uses {inner} of {module}"
 
 
-def test_files_are_short_and_say_what_they_are_for(file):
-    path, _ = file
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 400, f"{path} is a house, not a room"
-    assert ast.get_docstring(ast.parse(text)), f"{path} has no module docstring"
+def test_files_are_short_and_say_what_they_are_for():
+    for path in FILES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) <= 400, f"{path} is a house, not a room"
+        assert ast.get_docstring(tree(path)), f"{path} has no module docstring"
 
 
-def test_no_state_in_the_core(file):
+def test_no_state_in_the_core():
     # Blocks run in threads: a module may hold constants, and nothing that changes.
-    path, room = file
-    if not room.startswith("core"):
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        assert not isinstance(node, ast.Global), f"{path} changes a global name"
+    for path, room in ROOMS:
+        if not room.startswith("core"):
+            continue
+        for node in ast.walk(tree(path)):
+            assert not isinstance(node, ast.Global), f"{path} changes a global name"
 
 
 # --- registries ---

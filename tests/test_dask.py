@@ -386,6 +386,7 @@ def test_errors_of_a_worker_say_what_they_would_here(client):
         estimator.transform(lazy).compute()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_nothing_but_time(client, tmp_path):
     read = partial(read_people, fatal=5, marker=str(tmp_path / "killed"))
     columns = ["age", "sex"]

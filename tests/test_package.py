@@ -36,7 +36,11 @@ def run(code):
 
 def test_import_brings_nothing_heavy_beyond_scikit_learn_and_pandas():
     before = "import sys, sklearn.base, pandas; before = set(sys.modules); "
-    new = set(run(before + "import skpuffer; print(*set(sys.modules) - before)"))
+    after = "print(*set(sys.modules) - before); "
+    displays = "import skpuffer.displays; print('matplotlib' in sys.modules)"
+    *new, drawn = run(before + "import skpuffer; " + after + displays)
+    assert drawn == "False"
+    new = set(new)
     assert "skpuffer" in new
     assert not new & ON_DEMAND
     foreign = {name.partition(".")[0] for name in new} - sys.stdlib_module_names

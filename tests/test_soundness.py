@@ -146,7 +146,7 @@ def assert_sound(law, rule, drawn, budget, accuracy):
 
 
 @EVERY
-@pytest.mark.parametrize("examples", [80, at_length(2000)])
+@pytest.mark.parametrize("examples", [50, at_length(2000)])
 def test_one_column(law, rule, examples):
     @fixed(examples, law, rule)
     @given(oracles.conditionals(), orders(LAWS[law]), epsilons(law))
@@ -157,7 +157,7 @@ def test_one_column(law, rule, examples):
 
 
 @EVERY_SHIFT
-@pytest.mark.parametrize("examples", [15, at_length(300)])
+@pytest.mark.parametrize("examples", [10, at_length(300)])
 def test_two_columns(law, rule, examples):
     @fixed(examples, law, rule)
     @given(

@@ -206,10 +206,11 @@ def _aligned(
 def _parts(X: Any, *, optimised: bool) -> list[Any]:
     if not _is(X, "dask.array", "Array"):
         parts: list[Any] = X.to_delayed(optimize_graph=optimised)
-        return parts
-    if X.ndim == 1:
-        return X.to_delayed().tolist()
-    return _whole_rows(X).to_delayed().ravel().tolist()
+    elif X.ndim == 1:
+        parts = X.to_delayed().tolist()
+    else:
+        parts = _whole_rows(X).to_delayed().ravel().tolist()
+    return parts
 
 
 def _summary(
@@ -223,7 +224,8 @@ def _summary(
             )
     if not len(part):
         return None
-    return _naming(number, summarise, part, **beside)
+    summary: Summary = _naming(number, summarise, part, **beside)
+    return summary
 
 
 def _merged(

@@ -57,7 +57,8 @@ class CategorySet:
         """Return codes in this set for codes in `found`; −1 for what is not in it."""
         place = {label: code for code, label in enumerate(self.labels)}
         table = np.array([place.get(label, -1) for label in found], dtype=np.intp)
-        return table[codes]
+        recoded: np.ndarray = table[codes]
+        return recoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,9 @@ def _by_column(
     return chosen
 
 
-def _with_distances(name: str, labels: tuple, metric: Any) -> CategorySet:
+def _with_distances(
+    name: str, labels: tuple[Hashable, ...], metric: Any
+) -> CategorySet:
     size = len(labels)
     if isinstance(metric, str):
         if metric not in METRICS:

@@ -320,7 +320,7 @@ def _labels(X: Any, place: int, name: str, counts: np.ndarray | None) -> Column:
     """Read a column of anything but numbers."""
     coded = read_labels(X, place, name, counts)
     codes, labels = coded.codes, coded.labels
-    values = X.iloc[:, place] if isinstance(X, pd.DataFrame) else None
+    values: Any = X.iloc[:, place] if isinstance(X, pd.DataFrame) else None
     values = X[:, place] if isinstance(X, np.ndarray) else values
     if values is not None and values.dtype == object:
         values = np.asarray(values)

@@ -61,8 +61,9 @@ class Contents:
         if isinstance(data, pd.DataFrame):
             if not data.columns.is_unique:
                 return None
-            names = enumerate(data.columns)
-            columns = {name: data.iloc[:, place] for place, name in names}
+            columns = {
+                name: data.iloc[:, place] for place, name in enumerate(data.columns)
+            }
             return cls._joined(type(data), columns)
         names = getattr(data, "column_names", ())
         if len(set(names)) < len(names):

@@ -142,9 +142,10 @@ def native(column: Column) -> Any:
 
 def _groups(names: tuple[str, ...], column: Column) -> Groups:
     """Return rows told apart as fit would; labels that are equal are one."""
-    parts = [[label] for label in column.labels]
-    if len(names) > 1:
-        parts = [list(label) for label in column.labels]
+    # With several columns a label is a tuple, of one part each.
+    parts: list[Any] = list(column.labels)
+    if len(names) == 1:
+        parts = [(label,) for label in column.labels]
     ranks = []
     for one in zip(*parts, strict=True):
         alone = joined([Column("label", np.arange(len(one)), tuple(one))])

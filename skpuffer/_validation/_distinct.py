@@ -51,7 +51,7 @@ class Column:
         words = {"bool": "truth values", "label": "labels", "time": "times"}
         return words.get(self.kind, "numbers")
 
-    def take(self, rows: np.ndarray) -> Column:
+    def take(self, rows: np.ndarray | list[int]) -> Column:
         """Return the column of some rows."""
         return replace(self, values=self.values[rows])
 
@@ -95,8 +95,10 @@ def joined(columns: Sequence[Column]) -> Column:
     kinds = {column.kind for column in columns}
     if kinds <= set(NUMBERS):
         kind = "float" if "float" in kinds else "int"
-        values = [c.values.astype(_dtype(kind), copy=False) for c in columns]
-        return Column(kind, _concatenated(values))
+        alike: list[np.ndarray] = [
+            c.values.astype(_dtype(kind), copy=False) for c in columns
+        ]
+        return Column(kind, _concatenated(alike))
     values = [column.values for column in columns]
     if kinds == {"bool"}:
         return Column("bool", _concatenated(values))
@@ -247,7 +249,7 @@ def _decoded(
     found = []
     for column, (_, width, low) in zip(columns[::-1], coded[::-1], strict=True):
         key, code = np.divmod(key, width)
-        values = (code + low).astype(_dtype(column.kind))
+        values: np.ndarray = (code + low).astype(_dtype(column.kind))
         found.append(replace(column, values=values))
     return found[::-1]
 

@@ -49,7 +49,7 @@ def factorise(column: Any) -> tuple[np.ndarray, list[Hashable], list[str]]:
     near = _near_integers(column)
     if near is not None:
         return *near, []
-    texts = _SPELT_OUT
+    texts: tuple[str, ...] = _SPELT_OUT
     series = as_column(column)
     if series is None:
         column = np.asarray(column)
@@ -174,8 +174,11 @@ def _is_missing(label: Hashable) -> bool:
     Nullable columns may hold a NaN that their own library does not call missing.
     """
     parts = label if isinstance(label, tuple) else (label,)
-    return any(pd.isna(part) is True for part in parts)
+    missing: list[Any] = [pd.isna(part) for part in parts]
+    # An array of what is no scalar to pandas is no truth value.
+    return any(one is True for one in missing)
 
 
 def _python_value(label: Any) -> Hashable:
-    return label.item() if isinstance(label, np.generic) else label
+    found: Hashable = label.item() if isinstance(label, np.generic) else label
+    return found

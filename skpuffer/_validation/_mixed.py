@@ -97,7 +97,9 @@ def read_mixed(
     if len(numeric):
         values[:, numeric] = _numbers(X, numeric, names)
     for column, place in zip(coded, places, strict=True):
-        values[:, place] = _in_set(estimator, column, sets[place], reset, counts)
+        one = sets[place]
+        assert one is not None
+        values[:, place] = _in_set(estimator, column, one, reset, counts)
     return values, names, sets
 
 

@@ -140,4 +140,5 @@ def within_bounds(
             f"[{low[column]:g}, {high[column]:g}]: widen bounds, or set "
             "out_of_bounds='clip'"
         )
-    return np.clip(values, low, high)
+    clipped: np.ndarray = np.clip(values, low, high)
+    return clipped

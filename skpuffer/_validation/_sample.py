@@ -161,8 +161,9 @@ def _split(values: np.ndarray, codes: np.ndarray, n_groups: int) -> list[np.ndar
 
 def _sizes(codes: np.ndarray, n_groups: int) -> list[int]:
     if n_groups > 2:
-        return np.bincount(codes, minlength=n_groups).tolist()
+        sizes: list[int] = np.bincount(codes, minlength=n_groups).tolist()
+        return sizes
     # Faster, and the last has the rest.
     blocks = range(0, len(codes), _BLOCK)
-    first = sum(np.count_nonzero(codes[i : i + _BLOCK] == 0) for i in blocks)
+    first = sum(int(np.count_nonzero(codes[i : i + _BLOCK] == 0)) for i in blocks)
     return [first, len(codes) - first][:n_groups]

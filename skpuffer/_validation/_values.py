@@ -47,7 +47,8 @@ def readable(X: Any) -> Any:
     if isinstance(X, np.ndarray) and X.dtype == object:
         missing = np.frompyfunc(lambda value: value is pd.NA, 1, 1)(X).astype(bool)
         if missing.any():
-            X = np.where(missing, None, X)
+            X = X.copy()
+            X[missing] = None
     return X
 
 
@@ -161,7 +162,7 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     X = with_dtype(X)
     if isinstance(X, np.ndarray):
         refuse_text(X)
-    return validate_data(
+    rows: np.ndarray = validate_data(
         estimator,
         X,
         reset=reset,
@@ -169,6 +170,7 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
         ensure_all_finite=False,
         ensure_min_samples=least,
     )
+    return rows
 
 
 def validate_frame(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:

@@ -46,8 +46,9 @@ def written_like(
         With the names and the index of X. Numbers that came as float32 are float32,
         all others float64.
     """
+    columns: list[Column | None]
     if is_frame(X):
-        names, columns = column_names(X), columns_of(X)
+        names, columns = column_names(X), list(columns_of(X))
         kind = asked if is_frame(asked) else X
     elif is_frame(asked):
         X, kind = np.asarray(X), asked
@@ -59,19 +60,20 @@ def written_like(
         X.dtype == np.float32 if column is None else column.dtype == nw.Float32
         for column in columns
     ]
-    parts = [
+    coded = zip(released.T, sets, narrow, strict=True)
+    parts: list[Any] = [
         values.astype(np.float32 if small else np.float64, copy=False)
         if one is None
         else (values.astype(np.intp), one)
-        for values, one, small in zip(released.T, sets, narrow, strict=True)
+        for values, one, small in coded
     ]
     if isinstance(kind, pd.DataFrame):
         index = X.index if isinstance(X, pd.DataFrame) else None
         series = [
-            _for_pandas(*part, column) if isinstance(part, tuple) else part
+            _for_pandas(part[0], part[1], column) if isinstance(part, tuple) else part
             for part, column in zip(parts, columns, strict=True)
         ]
-        called = X.columns if isinstance(X, pd.DataFrame) else names
+        called: Any = X.columns if isinstance(X, pd.DataFrame) else names
         return pandas_frame(series, called, index)
     backend = nw.get_native_namespace(kind)
     plain = {
@@ -79,7 +81,7 @@ def written_like(
         for name, part in zip(names, parts, strict=True)
     }
     labelled = [
-        _for_others(*part, str(name), column, backend)
+        _for_others(part[0], part[1], str(name), column, backend)
         for name, part, column in zip(names, parts, columns, strict=True)
         if isinstance(part, tuple)
     ]
@@ -104,7 +106,7 @@ def _for_pandas(codes: np.ndarray, one: CategorySet, column: Column | None) -> A
         return pd.Categorical.from_codes(codes, dtype=kind)
     # Labels alone are cast: a few, and every one is looked at. A type that cannot hold
     # those that were declared has no place here, and they come out as they are.
-    labels = pd.Series(given)
+    labels: pd.Series[Any] = pd.Series(given)
     try:
         cast = labels if dtype is None else labels.astype(dtype)
     except (TypeError, ValueError, OverflowError, NotImplementedError):
@@ -119,10 +121,11 @@ def _for_others(
 ) -> Column:
     """Return labels as a column of polars or pyarrow."""
     given = list(one.labels)
-    native = None if column is None else column.to_native()
+    native: Any = None if column is None else column.to_native()
     if hasattr(backend, "DictionaryArray"):
         found = _for_arrow(codes, given, native.type, backend)
-        return nw.from_native(found, series_only=True).alias(name)
+        column = nw.from_native(found, series_only=True)
+        return column.alias(name)
     dtype = None if column is None else column.dtype
     category = dtype in (nw.Categorical, nw.Enum)
     text = all(isinstance(label, str) for label in given)
@@ -178,7 +181,7 @@ def _array(
     released: np.ndarray, X: np.ndarray, sets: Sequence[CategorySet | None]
 ) -> np.ndarray:
     """Build an array: of the type of X where that can hold what is released."""
-    labels = [one.labels for one in sets if one is not None]
+    labels: list[tuple[Any, ...]] = [one.labels for one in sets if one is not None]
     if not labels:
         dtype = X.dtype if X.dtype == np.float32 else np.float64
         return released.astype(dtype, copy=False)
@@ -196,7 +199,9 @@ def _array(
         if one is None:
             out[:, place] = values
         else:
-            out[:, place] = _cast(one.labels, dtype)[values.astype(np.intp)]
+            cast = _cast(one.labels, dtype)
+            assert cast is not None
+            out[:, place] = cast[values.astype(np.intp)]
     return out
 
 

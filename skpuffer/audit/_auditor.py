@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._progress import progress, stepwise
 from skpuffer.audit._claims import check_settings, read_target
 from skpuffer.audit._pairs import audit_samples
-from skpuffer.audit._records import AuditReport, joint_verdict
+from skpuffer.audit._records import (
+    AuditReport,
+    FoldResult,
+    PairResult,
+    joint_verdict,
+)
 from skpuffer.audit._samples import read_pairs
 from skpuffer.exceptions import ParameterError
 
@@ -143,6 +149,17 @@ class KernelRenyiAuditor(BaseEstimator):
     'too few samples'
     """
 
+    bound_: float
+    verdict_: str | None
+    reason_: str | None
+    pairs_: tuple[PairResult, ...]
+    event_: FoldResult | None
+    counts_: tuple[int, int, int, int] | None
+    divergence_: np.ndarray
+    margin_: np.ndarray
+    report_: AuditReport
+    n_features_in_: int
+
     def __init__(
         self,
         *,
@@ -161,7 +178,7 @@ class KernelRenyiAuditor(BaseEstimator):
         claim: str = "auto",
         random_state: int | None = None,
         verbose: int = 0,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -178,7 +195,7 @@ class KernelRenyiAuditor(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, Y: Any = None, *, secret: Any = None) -> KernelRenyiAuditor:
+    def fit(self, X: Any, Y: Any = None, *, secret: Any = None) -> Self:
         """Audit two samples, or one sample by the secret of its rows.
 
         Parameters
@@ -237,7 +254,18 @@ class KernelRenyiAuditor(BaseEstimator):
         self.n_features_in_ = pairs[0].x.shape[1]
         return self
 
-    def epsilon_lower(self, *, delta: Any = None, alpha: Any = None) -> Any:
+    @overload
+    def epsilon_lower(self, *, delta: float, alpha: None = None) -> float: ...
+    @overload
+    def epsilon_lower(self, *, delta: None = None, alpha: float) -> float: ...
+    @overload
+    def epsilon_lower(
+        self, *, delta: ArrayLike | None = None, alpha: ArrayLike | None = None
+    ) -> Any: ...
+
+    def epsilon_lower(
+        self, *, delta: ArrayLike | None = None, alpha: ArrayLike | None = None
+    ) -> Any:
         """Return lower bounds for any δ, or of the Rényi divergence of any order.
 
         All of them, `bound_` included, hold together with probability `confidence`.

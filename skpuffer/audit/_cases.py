@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from skpuffer._text import group_text, label_text
+from skpuffer.accounting import Guarantee
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class CaseAudit:
         name = f"{group_text(self.prior, pair)}; {', '.join(self.columns)}"
         quantity = "ε" if self.alpha is None else f"D_{self.alpha:g}"
         found = f"{quantity} ≥ {self.bound:.3g}"
-        found = self.reason if math.isnan(self.bound) else found
-        return f"{name}: {self.verdict} ({found})"
+        why = self.reason if math.isnan(self.bound) else found
+        return f"{name}: {self.verdict} ({why})"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class EstimatorAudit:
     delta: float
     held_out: bool
     cases: tuple[CaseAudit, ...]
-    guarantee: Any
+    guarantee: Guarantee
 
     def __str__(self) -> str:
         if self.alpha is None:

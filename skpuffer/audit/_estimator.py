@@ -236,5 +236,8 @@ def _summary(cases: list[CaseAudit]) -> tuple[float, str, str | None]:
     if not cases:
         return math.nan, TOO_FEW, "no pair of the guarantee occurs in X"
     bounds = [case.bound for case in cases if not math.isnan(case.bound)]
-    bound, reason = (max(bounds), None) if bounds else (math.nan, cases[0].reason)
-    return bound, joint_verdict([case.verdict for case in cases]), reason
+    verdict = joint_verdict([case.verdict for case in cases])
+    assert verdict is not None
+    if not bounds:
+        return math.nan, verdict, cases[0].reason
+    return max(bounds), verdict, None

@@ -178,12 +178,10 @@ def _bet(
     best = 0.0
     for tilt in tilts:
         fit = fits[tilt.witness]
-        u = [tilt.of(s) for s in _fresh_scores(fit, tilt.column, views, rng)]
-        pilots = tuple(tilt.of(s[:, tilt.column]) for s in fit.held_out)
         way = -1 if tilt.reverse else 1
-        found = betting_bound(
-            *u[::way], pilots[::way], target.alpha, error / len(tilts)
-        )
+        p, q = [tilt.of(s) for s in _fresh_scores(fit, tilt.column, views, rng)][::way]
+        first, second = [tilt.of(s[:, tilt.column]) for s in fit.held_out][::way]
+        found = betting_bound(p, q, (first, second), target.alpha, error / len(tilts))
         best = max(best, found)
     return best
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from skpuffer.audit._claims import AuditSettings
 from skpuffer.audit._folds import Step, audit_pair, largest_bound
@@ -34,10 +35,9 @@ def audit_samples(
         ``claim="kernel_renyi"`` with a kernel that exceeds 1.
     """
     sizes = len(pair.x), len(pair.y)
-    common = {"labels": pair.labels, "n_x": sizes[0], "n_y": sizes[1]}
+    result = partial(PairResult, labels=pair.labels, n_x=sizes[0], n_y=sizes[1])
     if pair.reason:
-        return PairResult(
-            **common,
+        return result(
             bound=math.nan,
             ceiling=math.nan,
             verdict=verdict_for(math.nan, math.nan, settings.epsilon),
@@ -61,8 +61,7 @@ def audit_samples(
         )
         bound = max(fold.lower(settings.target) for fold in folds)
         ceiling = largest_bound(*sizes, settings.target, beta)
-    return PairResult(
-        **common,
+    return result(
         bound=bound,
         ceiling=ceiling,
         verdict=verdict_for(bound, ceiling, settings.epsilon),

@@ -8,7 +8,7 @@ moments of features, a bounded buffer of the latest rows, one number a claim.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -119,7 +119,7 @@ class RunningAudit(BaseEstimator):
         n_warmup: int = 100,
         buffer_size: int = 16_384,
         random_state: int | None = None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.confidence = confidence
@@ -133,7 +133,7 @@ class RunningAudit(BaseEstimator):
         self.buffer_size = buffer_size
         self.random_state = random_state
 
-    def partial_fit(self, X: Any, Y: Any) -> RunningAudit:
+    def partial_fit(self, X: Any, Y: Any) -> Self:
         """Continue with further rows of both samples.
 
         Parameters
@@ -166,9 +166,10 @@ class RunningAudit(BaseEstimator):
         self._stream = stream
         return self
 
-    def fit(self, X: Any, Y: Any) -> RunningAudit:
+    def fit(self, X: Any, Y: Any) -> Self:
         """Forget everything and start with these rows; see `partial_fit`."""
-        self._stream = clone(self).partial_fit(X, Y)._stream
+        begun: RunningAudit = clone(self).partial_fit(X, Y)
+        self._stream = begun._stream
         return self
 
     def spawn(self) -> RunningAudit:
@@ -187,11 +188,11 @@ class RunningAudit(BaseEstimator):
                 f"n_warmup={self.n_warmup} pairs teach the features, and there are "
                 f"{self.n_pairs_} yet: spawn later"
             )
-        other = clone(self)
+        other: RunningAudit = clone(self)
         other._stream = self._stream.spawn()
         return other
 
-    def merge(self, other: RunningAudit) -> RunningAudit:
+    def merge(self, other: RunningAudit) -> Self:
         """Add the evidence of an audit of an independent stream.
 
         The fortunes are multiplied. What was learned is put together where both have

@@ -109,14 +109,14 @@ def read_settings(params: Mapping[str, Any]) -> RunningSettings:
 
 
 def _claim(name: str, value: Any) -> float:
-    value = number(name, value)
-    if value < 0:
+    found = number(name, value)
+    if found < 0:
         raise ParameterError(
-            f"{name}={value!r} must be a number from 0 upwards, finite"
+            f"{name}={found!r} must be a number from 0 upwards, finite"
         )
-    if value > _LARGEST:
+    if found > _LARGEST:
         raise ParameterError(
-            f"{name}={value!r} is above {_LARGEST:g}, and no stream is long enough to "
+            f"{name}={found!r} is above {_LARGEST:g}, and no stream is long enough to "
             "refute such a claim: give a smaller one"
         )
-    return value
+    return found

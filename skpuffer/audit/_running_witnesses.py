@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skpuffer.audit._views import median_width
 from skpuffer.core.betting import MOST_STAKED
@@ -66,8 +67,8 @@ class RowFeatures:
         scale = np.ones_like(unit)
         if isinstance(gamma, str):
             scale = unit
-            sides = ((side - centre) / unit for side in (X, Y))
-            gamma = median_width(*sides, metric, seed)
+            first, second = ((side - centre) / unit for side in (X, Y))
+            gamma = median_width(first, second, metric, seed)
         rng = np.random.default_rng(seed)
         drawn = FourierFeatures.draw(metric, gamma, rows.shape[1], n_components, rng)
         return cls(FourierFeatures(drawn.frequencies / scale[:, None]), centre, unit)
@@ -202,13 +203,14 @@ class Events(NamedTuple):
     `score`, `threshold` and `stake` have shape (n_claims,).
     """
 
-    score: FloatArray
+    score: NDArray[np.intp]
     threshold: FloatArray
     stake: FloatArray
 
-    def occur(self, scores: FloatArray) -> FloatArray:
+    def occur(self, scores: FloatArray) -> NDArray[np.bool_]:
         """Return which events occur, shape (n, n_claims)."""
-        return scores[:, self.score] > self.threshold
+        above: NDArray[np.bool_] = scores[:, self.score] > self.threshold
+        return above
 
 
 def choose_events(
@@ -273,4 +275,5 @@ def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
     if len(clear) > _THRESHOLDS:
         ranks = np.geomspace(1, len(clear), _THRESHOLDS // 2).astype(np.intp) - 1
         clear = clear[np.unique(np.concatenate([ranks, len(clear) - 1 - ranks]))]
-    return (ordered[clear] + ordered[clear + 1]) / 2
+    found: FloatArray = (ordered[clear] + ordered[clear + 1]) / 2
+    return found

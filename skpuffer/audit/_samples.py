@@ -59,7 +59,7 @@ class _Reader(BaseEstimator):
     prior_model, out_of_bounds, column_weights = "empirical", "clip", "std"
     clip_output = False
 
-    def __init__(self, secret: Any, secret_pairs: Any):
+    def __init__(self, secret: Any, secret_pairs: Any) -> None:
         self.secret = secret
         self.secret_pairs = secret_pairs
 
@@ -178,7 +178,8 @@ def row_codes(rows: FloatArray) -> np.ndarray:
     # Adding 0 turns -0 into 0. Sums of integers wrap around, in any order alike.
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
     rng = np.random.default_rng(0)
-    odd = rng.integers(2**63, size=rows.shape[1], dtype=np.uint64) * np.uint64(2)
+    drawn = rng.integers(2**63, size=(rows.shape[1],), dtype=np.uint64)
+    odd = drawn * np.uint64(2)
     mixed = (bits ^ (bits >> np.uint64(29))) * (odd + np.uint64(1))
     mixed ^= mixed >> np.uint64(32)
     codes: np.ndarray = (mixed * (odd[::-1] + np.uint64(1))).sum(axis=1)

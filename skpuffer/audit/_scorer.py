@@ -93,7 +93,7 @@ class AuditScorer(BaseEstimator):
         *,
         secret: Any = None,
         step: str | None = None,
-    ):
+    ) -> None:
         self.auditor = auditor
         self.secret = secret
         self.step = step

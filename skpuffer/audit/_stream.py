@@ -41,7 +41,7 @@ class Stream:
         Number of columns.
     """
 
-    def __init__(self, settings: RunningSettings, width: int):
+    def __init__(self, settings: RunningSettings, width: int) -> None:
         self.settings = settings
         self.width = width
         self.columns: tuple[str, ...] = ()
@@ -148,6 +148,8 @@ class Stream:
 
     def _absorb(self, kept: int) -> None:
         """Move all but the latest pairs into the moments."""
+        assert self.features is not None
+        assert self.moments is not None
         for side in (0, 1):
             rows = np.concatenate(self.recent[side])
             old, self.recent[side] = rows[:-kept], [rows[-kept:].copy()]
@@ -213,8 +215,11 @@ class Stream:
             self.features is None or other.n_pairs > self.n_pairs
         )
         given = None if other.moments is None else other.moments.copy()
-        same = self.features is not None and other.features is not None
-        if same and self.features.same_as(other.features):
+        if (
+            self.features is not None
+            and other.features is not None
+            and self.features.same_as(other.features)
+        ):
             if self.moments is not None and given is not None:
                 given.merge(self.moments)
             self.moments = given or self.moments
@@ -252,4 +257,5 @@ class Stream:
 
 def log_mean(logs: FloatArray) -> FloatArray:
     """Return the log of the mean over the first axis."""
-    return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+    found: FloatArray = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+    return found

@@ -50,8 +50,8 @@ class KernelSettings:
             spread = pooled.std(axis=0)
             scale = np.where(spread > 0, spread, 1.0)
             if stationary:
-                sides = [(rows - centre) / scale for rows in (x, y)]
-                parameters["gamma"] = median_width(*sides, self.metric, seed)
+                first, second = ((rows - centre) / scale for rows in (x, y))
+                parameters["gamma"] = median_width(first, second, self.metric, seed)
         elif self.gamma is not None:
             parameters["gamma"] = self.gamma
 
@@ -145,7 +145,7 @@ class Views:
         kernel: KernelSettings,
         needed: set[str],
         rng: np.random.Generator,
-    ):
+    ) -> None:
         self.counting = counting
         self._learning = {ROWS: learning}
         if FEATURES in needed:

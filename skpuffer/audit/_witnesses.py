@@ -36,8 +36,13 @@ _RIDGE = 1e-9
 class Witness(Protocol):
     """Learns to tell two samples apart."""
 
-    name: ClassVar[str]
-    view: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """What the witness is called in a report."""
+
+    @property
+    def view(self) -> str:
+        """What it sees of a row: `ROWS` or `FEATURES`."""
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
         """Return a function from rows to scores of shape (n, n_scores), row by row.
@@ -67,7 +72,7 @@ class KernelWitness:
     name: ClassVar[str] = "kernel"
     view: ClassVar[str] = FEATURES
 
-    def __init__(self, regs: Sequence[float] = (1e-3, 1e-2, 1e-1)):
+    def __init__(self, regs: Sequence[float] = (1e-3, 1e-2, 1e-1)) -> None:
         self.regs = tuple(regs)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Scorer:
@@ -115,7 +120,8 @@ class LinearWitness:
         slope = model.coef_[0] / scale
 
         def score(rows: FloatArray) -> FloatArray:
-            return ((rows - centre) @ slope)[:, None]
+            odds: FloatArray = (rows - centre) @ slope
+            return odds[:, None]
 
         return score
 
@@ -172,7 +178,7 @@ class ClassifierWitness:
 
     view: ClassVar[str] = ROWS
 
-    def __init__(self, classifier: Any):
+    def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
         self.name = type(classifier).__name__
 
@@ -191,7 +197,8 @@ class ClassifierWitness:
                 return np.asarray(model.decision_function(rows))[:, None]
             with np.errstate(divide="ignore"):
                 odds = np.log(model.predict_proba(rows))
-            return np.clip(odds[:, 1] - odds[:, 0], -1e3, 1e3)[:, None]
+            odds = np.clip(odds[:, 1] - odds[:, 0], -1e3, 1e3)
+            return np.asarray(odds)[:, None]
 
         return by_row(score, self.name, alone=False)
 
@@ -201,7 +208,7 @@ class FunctionWitness:
 
     view: ClassVar[str] = ROWS
 
-    def __init__(self, function: Callable[[FloatArray, FloatArray], Any]):
+    def __init__(self, function: Callable[[FloatArray, FloatArray], Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +25,13 @@ from skpuffer.displays._canvas import (
 )
 from skpuffer.displays._claims import claim_text, claimed_line
 from skpuffer.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 _DELTAS = tuple(np.geomspace(1e-5, 0.5, 61).tolist())
 _SIZES = 8
@@ -83,6 +90,14 @@ class AuditDisplay:
     array([100., 400.])
     """
 
+    line_: Line2D
+    claim_: Line2D | None
+    ceiling_: Line2D | None
+    refuted_: PolyCollection
+    legend_: Legend
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         *,
@@ -96,7 +111,7 @@ class AuditDisplay:
         ceiling: FloatArray | None = None,
         delta: float | None = None,
         alpha: float | None = None,
-    ):
+    ) -> None:
         self.over = over
         self.x = x
         self.bound = bound
@@ -115,8 +130,8 @@ class AuditDisplay:
         *,
         deltas: Sequence[float] | None = None,
         alphas: Sequence[float] | None = None,
-        ax: Any = None,
-    ) -> AuditDisplay:
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the bounds of a fitted auditor, which all hold together.
 
         Parameters
@@ -190,8 +205,8 @@ class AuditDisplay:
         *,
         secret: Any = None,
         sizes: Sequence[int] | None = None,
-        ax: Any = None,
-    ) -> AuditDisplay:
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the bound over the number of rows: audits of the first n, for each n.
 
         Parameters
@@ -268,11 +283,11 @@ class AuditDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         colors: Sequence[Any] | None = None,
         **line_options: Any,
-    ) -> AuditDisplay:
+    ) -> Self:
         """Draw the bound.
 
         Parameters
@@ -288,9 +303,9 @@ class AuditDisplay:
         -------
         self
         """
-        ax = single_axes(type(self).__name__, ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        blue, red = (hues(ax, 2, colors) * 2)[:2]
+        axes: Any = single_axes(type(self).__name__, ax)
+        self.ax_, self.figure_ = axes, axes.figure
+        blue, red = (hues(axes, 2, colors) * 2)[:2]
         level = f"{100 * self.confidence:.4g} %"
         options = {
             "color": blue,
@@ -301,28 +316,28 @@ class AuditDisplay:
         } | line_options
         # Nothing known from below is no point of a line.
         bound = np.where(np.isfinite(self.bound), self.bound, np.nan)
-        (self.line_,) = ax.plot(self.x, bound, **options)
-        self.refuted_ = ax.fill_between(
+        (self.line_,) = axes.plot(self.x, bound, **options)
+        self.refuted_ = axes.fill_between(
             self.x, np.minimum(0, bound), bound,
-            color=self.line_.get_color(), alpha=shade(ax), lw=0, label="refuted",
+            color=self.line_.get_color(), alpha=shade(axes), lw=0, label="refuted",
         )  # fmt: skip
         self.claim_ = self.ceiling_ = None
         if len(self.claim):
             # The claim itself, from which the rest of the line follows, has a marker.
             own = {"marker": "s", "ms": 6, "markevery": [self._own_claim()]}
-            (self.claim_,) = ax.plot(
+            (self.claim_,) = axes.plot(
                 self.claim_x, self.claim, color=red, ls="--", lw=1.8,
                 label=self.claim_text, **(own if own["markevery"] != [None] else {}),
             )  # fmt: skip
-        self._scale(ax)
+        self._scale(axes)
         known = np.empty(0) if self.ceiling is None else self.ceiling
-        if (known < ax.get_ylim()[1]).any():
-            (self.ceiling_,) = ax.plot(
-                self.x, self.ceiling, color=ink(ax, 0.5), ls=":", lw=1.5,
+        if (known < axes.get_ylim()[1]).any():
+            (self.ceiling_,) = axes.plot(
+                self.x, self.ceiling, color=ink(axes, 0.5), ls=":", lw=1.5,
                 label="most that n rows can show", scaley=False,
             )  # fmt: skip
         handles = [self.line_, self.refuted_, self.claim_, self.ceiling_]
-        self.legend_ = legend_above(ax, [one for one in handles if one is not None])
+        self.legend_ = legend_above(axes, [one for one in handles if one is not None])
         return self
 
     def _own_claim(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,14 @@ from skpuffer.displays._canvas import hues, ink, legend_above, pyplot, short, tw
 from skpuffer.displays._pairs import compared_pairs
 from skpuffer.exceptions import ParameterError
 from skpuffer.mechanisms import RenyiPufferfishLaplace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import StepPatch
 
 # A coupling of more steps than these is shown at so many levels.
 _STEPS = 1000
@@ -71,6 +79,15 @@ class CouplingDisplay:
     (('F', 'M'), 3.0, 5.0)
     """
 
+    first_: StepPatch
+    second_: StepPatch
+    between_: PolyCollection
+    shares_: Line2D
+    legend_: Legend
+    axes_: tuple[Axes, ...]
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         *,
@@ -85,7 +102,7 @@ class CouplingDisplay:
         mean_shift: float,
         largest_shift: float,
         largest_at: tuple[float, float, float],
-    ):
+    ) -> None:
         self.column = column
         self.pair = pair
         self.secret = secret
@@ -110,7 +127,7 @@ class CouplingDisplay:
         prior_value: Hashable = None,
         sample_weight: Any = None,
         ax: Any = None,
-    ) -> CouplingDisplay:
+    ) -> Self:
         """Couple a column given two secret values, and draw.
 
         Parameters
@@ -182,7 +199,7 @@ class CouplingDisplay:
         *,
         kind: str | None = None,
         colors: Sequence[Any] | None = None,
-    ) -> CouplingDisplay:
+    ) -> Self:
         """Draw the curves.
 
         Parameters

@@ -33,7 +33,8 @@ def noise_reach(law: NoiseLaw, scale: float, share: float = 0.97) -> float:
     density = np.exp(law.logpdf(sizes, scale=scale))
     steps = np.diff(sizes, prepend=0.0)
     mass = np.cumsum(2 * density * steps)
-    return float(sizes[min(np.searchsorted(mass, share), len(sizes) - 1)])
+    place = int(np.searchsorted(mass, share))
+    return float(sizes[min(place, len(sizes) - 1)])
 
 
 def bin_edges(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
@@ -23,6 +23,12 @@ from skpuffer.displays._canvas import (
 )
 from skpuffer.exceptions import ParameterError
 from skpuffer.reuse import reuse_fits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 
 class NoiseDisplay:
@@ -67,9 +73,14 @@ class NoiseDisplay:
     1    8.0       1.30
     """
 
+    lines_: dict[tuple[str, str, float], Line2D]
+    legend_: Legend
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self, table: pd.DataFrame, *, column: str | None, delta: float | None = None
-    ):
+    ) -> None:
         self.table = table
         self.column = column
         self.delta = delta
@@ -87,9 +98,9 @@ class NoiseDisplay:
         scope: str = "joint",
         column: Any = None,
         relative: bool | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **parameters: Any,
-    ) -> NoiseDisplay:
+    ) -> Self:
         """Fit every mechanism at every order and ε, and draw; nothing is released.
 
         Parameters
@@ -174,12 +185,12 @@ class NoiseDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         relative: bool | None = None,
         colors: Sequence[Any] | None = None,
         **line_options: Any,
-    ) -> NoiseDisplay:
+    ) -> Self:
         """Draw the lines.
 
         Parameters
@@ -210,15 +221,15 @@ class NoiseDisplay:
                 "relative=False shows noise in a column's units, and several columns "
                 "are averaged: choose one with column='...'"
             )
-        ax = single_axes(type(self).__name__, ax)
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, {}
+        axes: Any = single_axes(type(self).__name__, ax)
+        self.ax_, self.figure_, self.lines_ = axes, axes.figure, {}
         value = "noise_to_spread" if relative else "noise_std"
         table = self.table
         mechanisms = list(
             dict.fromkeys(zip(table["law"], table["calibration"], strict=True))
         )
         budgets = list(dict.fromkeys(table["epsilon"]))
-        palette = hues(ax, len(mechanisms), colors)
+        palette = hues(axes, len(mechanisms), colors)
         for place, (law, rule) in enumerate(mechanisms):
             for turn, epsilon in enumerate(budgets):
                 here = table[
@@ -234,12 +245,12 @@ class NoiseDisplay:
                     "lw": 1.6,
                 } | line_options
                 key = law, rule, float(epsilon)
-                (self.lines_[key],) = ax.plot(here["alpha"], here[value], **options)
-        order_axis(ax, table["alpha"].min(), table["alpha"].max())
-        if not number_axis(ax, "y", table[value]):
-            ax.set_ylim(bottom=0)
-        self._label(ax, relative)
-        self.legend_ = self._legend(ax, mechanisms, budgets)
+                (self.lines_[key],) = axes.plot(here["alpha"], here[value], **options)
+        order_axis(axes, table["alpha"].min(), table["alpha"].max())
+        if not number_axis(axes, "y", table[value]):
+            axes.set_ylim(bottom=0)
+        self._label(axes, relative)
+        self.legend_ = self._legend(axes, mechanisms, budgets)
         return self
 
     def _label(self, ax: Any, relative: bool) -> None:
@@ -264,7 +275,11 @@ class NoiseDisplay:
             line = self.lines_[law, rule, budgets[0]]
             words = [law.capitalize()] if len(laws) > 1 else []
             words += [rule] if len(rules) > 1 else []
-            style = {"color": line.get_color(), "marker": line.get_marker(), "ms": 5}
+            style: dict[str, Any] = {
+                "color": line.get_color(),
+                "marker": line.get_marker(),
+                "ms": 5,
+            }
             handles[0].append(Line2D([], [], label=", ".join(words), **style))
         suffix = "" if self.delta is None else f" at δ = {self.delta:g}"
         for turn, epsilon in enumerate(budgets):

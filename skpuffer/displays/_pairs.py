@@ -59,7 +59,8 @@ def compared_pairs(
         if wanted is not None:
             if not set(wanted) <= set(prior.secrets):
                 continue
-            places = (tuple(prior.secrets.index(label) for label in wanted),)
+            first, second = map(prior.secrets.index, wanted)
+            places = ((first, second),)
         for i, j in places:
             labels = prior.secrets[i], prior.secrets[j]
             both = prior.conditionals[i], prior.conditionals[j]

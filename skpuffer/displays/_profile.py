@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +23,11 @@ from skpuffer.displays._canvas import (
 )
 from skpuffer.exceptions import ParameterError
 from skpuffer.profile import PrivacyProfile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _KINDS = ("epsilon", "delta")
 # Orders and values of ε′ at which the curves are computed.
@@ -87,6 +92,12 @@ class PrivacyProfileDisplay:
     'δ'
     """
 
+    line_: Line2D
+    promised_: Line2D | None
+    limit_: Line2D | None
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         profile: PrivacyProfile,
@@ -94,7 +105,7 @@ class PrivacyProfileDisplay:
         promised: tuple[float, float] | None = None,
         kind: str = "epsilon",
         name: str | None = None,
-    ):
+    ) -> None:
         self.profile = profile
         self.promised = promised
         self.kind = kind
@@ -107,9 +118,9 @@ class PrivacyProfileDisplay:
         *,
         kind: str = "epsilon",
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **line_options: Any,
-    ) -> PrivacyProfileDisplay:
+    ) -> Self:
         """Draw the profile of a fitted release.
 
         Parameters
@@ -152,9 +163,9 @@ class PrivacyProfileDisplay:
         promised: tuple[float, float] | None = None,
         kind: str = "epsilon",
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **line_options: Any,
-    ) -> PrivacyProfileDisplay:
+    ) -> Self:
         """Draw a profile.
 
         Parameters
@@ -213,12 +224,12 @@ class PrivacyProfileDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: str | None = None,
         name: str | None = None,
         **line_options: Any,
-    ) -> PrivacyProfileDisplay:
+    ) -> Self:
         """Draw the curve.
 
         Parameters
@@ -237,20 +248,20 @@ class PrivacyProfileDisplay:
         """
         kind = choice("kind", self.kind if kind is None else kind, _KINDS)
         name = self.name if name is None else name
-        ax = single_axes(type(self).__name__, ax)
+        axes: Any = single_axes(type(self).__name__, ax)
         options = {"label": name, **line_options}
         # Profiles on the same axes take the next colour.
-        drawn = sum(line.get_gid() == "profile" for line in ax.lines)
+        drawn = sum(line.get_gid() == "profile" for line in axes.lines)
         if not {"color", "c"} & set(options):
-            options["color"] = hues(ax, drawn + 1)[-1]
-        self.ax_, self.figure_ = ax, ax.figure
+            options["color"] = hues(axes, drawn + 1)[-1]
+        self.ax_, self.figure_ = axes, axes.figure
         self.promised_ = self.limit_ = None
         if kind == "epsilon":
-            self._plot_epsilon(ax, options)
+            self._plot_epsilon(axes, options)
         else:
-            self._plot_delta(ax, options)
-        if any(not h.get_label().startswith("_") for h in ax.lines):
-            legend_above(ax)
+            self._plot_delta(axes, options)
+        if any(not h.get_label().startswith("_") for h in axes.lines):
+            legend_above(axes)
         return self
 
     def _plot_epsilon(self, ax: Any, options: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +31,11 @@ from skpuffer.displays._curves import (
     noise_reach,
 )
 from skpuffer.displays._pairs import Compared, compared_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 # Categories that have bars of their own; the rest share one.
 _BARS = 16
@@ -83,6 +88,13 @@ class ReleaseDisplay:
     (('F', 'M'), 'Laplace noise, b = 0.843')
     """
 
+    before_: tuple[Any, ...]
+    after_: tuple[Any, ...]
+    axes_: tuple[Axes, Axes]
+    legend_: Legend
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         *,
@@ -95,7 +107,7 @@ class ReleaseDisplay:
         edges: FloatArray | None = None,
         points: FloatArray | None = None,
         categories: Sequence[str] | None = None,
-    ):
+    ) -> None:
         self.column = column
         self.pair = pair
         self.secret = secret
@@ -119,7 +131,7 @@ class ReleaseDisplay:
         prior_value: Hashable = None,
         sample_weight: Any = None,
         ax: Any = None,
-    ) -> ReleaseDisplay:
+    ) -> Self:
         """Compute the distributions of a fitted release, and draw them.
 
         Parameters
@@ -185,9 +197,7 @@ class ReleaseDisplay:
         )
         return display.plot(ax)
 
-    def plot(
-        self, ax: Any = None, *, colors: Sequence[Any] | None = None
-    ) -> ReleaseDisplay:
+    def plot(self, ax: Any = None, *, colors: Sequence[Any] | None = None) -> Self:
         """Draw the distributions.
 
         Parameters
@@ -221,7 +231,11 @@ class ReleaseDisplay:
         from matplotlib.lines import Line2D
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        (top, bottom), drawn, lines = self.axes_, [], []
+        top: Any
+        bottom: Any
+        drawn: list[Any] = []
+        lines: list[Any] = []
+        top, bottom = self.axes_
         alone = top is bottom
         styles = ("-", (0, (5, 1.5)))
         for heights, colour, style in zip(self.before, palette, styles, strict=True):
@@ -253,7 +267,11 @@ class ReleaseDisplay:
         self.legend_ = self._legend(handles, "filled: before, lines: after")
 
     def _plot_categories(self, palette: list[Any], labels: list[str]) -> None:
-        (top, bottom), drawn, after = self.axes_, [], []
+        top: Any
+        bottom: Any
+        drawn: list[Any] = []
+        after: list[Any] = []
+        top, bottom = self.axes_
         alone = top is bottom
         assert self.categories is not None
         places = np.arange(len(self.categories))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from skpuffer.displays._canvas import (
     single_axes,
 )
 from skpuffer.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 _SIGNS = {"alpha": "α", "epsilon": "ε", "delta": "δ"}
 _LABELS = {"epsilon": "ε (nats)", "delta": "δ"}
@@ -74,6 +81,12 @@ class TradeoffDisplay:
     ('ε (nats)', 'test score (mean ± std of 3 folds)')
     """
 
+    lines_: dict[str, Line2D]
+    bands_: dict[str, PolyCollection]
+    legend_: Legend | None
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         *,
@@ -82,7 +95,7 @@ class TradeoffDisplay:
         n_folds: int,
         lines: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
         baselines: Mapping[str, tuple[float, float]],
-    ):
+    ) -> None:
         self.privacy = privacy
         self.metric = metric
         self.n_folds = n_folds
@@ -97,8 +110,8 @@ class TradeoffDisplay:
         privacy: str,
         metric: str | None = None,
         lines: Sequence[str] | None = None,
-        ax: Any = None,
-    ) -> TradeoffDisplay:
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the results of GridSearchCV, RandomizedSearchCV and their kind.
 
         Parameters
@@ -178,11 +191,11 @@ class TradeoffDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         colors: Sequence[Any] | None = None,
         **line_options: Any,
-    ) -> TradeoffDisplay:
+    ) -> Self:
         """Draw the lines.
 
         Parameters
@@ -198,10 +211,10 @@ class TradeoffDisplay:
         -------
         self
         """
-        ax = single_axes(type(self).__name__, ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        axes: Any = single_axes(type(self).__name__, ax)
+        self.ax_, self.figure_ = axes, axes.figure
         self.lines_, self.bands_, self.legend_ = {}, {}, None
-        palette = hues(ax, len(self.lines), colors)
+        palette = hues(axes, len(self.lines), colors)
         for place, (label, (x, mean, std)) in enumerate(self.lines.items()):
             options = {
                 "color": palette[place],
@@ -211,28 +224,33 @@ class TradeoffDisplay:
                 "lw": 1.8,
                 "label": label,
             } | line_options
-            (line,) = ax.plot(x, mean, **options)
-            band = ax.fill_between(
-                x, mean - std, mean + std, color=line.get_color(), alpha=shade(ax), lw=0
+            (line,) = axes.plot(x, mean, **options)
+            band = axes.fill_between(
+                x,
+                mean - std,
+                mean + std,
+                color=line.get_color(),
+                alpha=shade(axes),
+                lw=0,
             )
             self.lines_[label], self.bands_[label] = line, band
-        for place, (label, (mean, _)) in enumerate(self.baselines.items()):
-            self.lines_[label] = ax.axhline(
-                mean, color=ink(ax, 0.6), lw=1.2, ls=DASHES[(place + 1) % len(DASHES)],
+        for place, (label, (level, _)) in enumerate(self.baselines.items()):
+            self.lines_[label] = axes.axhline(
+                level, color=ink(axes, 0.6), lw=1.2, ls=DASHES[(place + 1) % len(DASHES)],
                 label=label, zorder=1,
             )  # fmt: skip
         name = self.privacy.rpartition("__")[2]
         every = np.concatenate([x for x, *_ in self.lines.values()])
         if name == "alpha" and every.min() > 1 and np.isfinite(every).all():
-            order_axis(ax, every.min(), every.max())
+            order_axis(axes, every.min(), every.max())
         else:
-            number_axis(ax, "x", every)
-            ax.set_xlabel(_LABELS.get(name, name))
+            number_axis(axes, "x", every)
+            axes.set_xlabel(_LABELS.get(name, name))
         folds = f"(mean ± std of {self.n_folds} folds)"
         metric = "test score" if self.metric == "score" else self.metric
-        ax.set_ylabel(f"{metric} {folds}")
+        axes.set_ylabel(f"{metric} {folds}")
         if len(self.lines_) > 1:
-            self.legend_ = legend_above(ax, list(self.lines_.values()))
+            self.legend_ = legend_above(axes, list(self.lines_.values()))
         return self
 
 

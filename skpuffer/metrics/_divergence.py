@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer._checks import boolean, integer
 from skpuffer._validation import read_tables
@@ -32,12 +33,46 @@ from skpuffer.metrics._roads import (
 _APPROXIMATIONS = (None, "rff", "nystroem")
 
 
+@overload
 def kernel_renyi_divergence(
     X: Any,
     Y: Any,
     *,
-    alpha: Any = 2.0,
-    reg: Any = 1e-3,
+    alpha: float = 2.0,
+    reg: float = 1e-3,
+    metric: Any = "rbf",
+    gamma: float | None = None,
+    normalize: bool = False,
+    approx: str | None = None,
+    n_components: int = 512,
+    random_state: int | None = None,
+    K_yx: Any = None,
+    **kwds: Any,
+) -> float: ...
+@overload
+def kernel_renyi_divergence(
+    X: Any,
+    Y: Any,
+    *,
+    alpha: ArrayLike = 2.0,
+    reg: ArrayLike = 1e-3,
+    metric: Any = "rbf",
+    gamma: float | None = None,
+    normalize: bool = False,
+    approx: str | None = None,
+    n_components: int = 512,
+    random_state: int | None = None,
+    K_yx: Any = None,
+    **kwds: Any,
+) -> Any: ...
+
+
+def kernel_renyi_divergence(
+    X: Any,
+    Y: Any,
+    *,
+    alpha: ArrayLike = 2.0,
+    reg: ArrayLike = 1e-3,
     metric: Any = "rbf",
     gamma: float | None = None,
     normalize: bool = False,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer._checks import choice, integer, number
 from skpuffer._lazy import is_dask, reduce_parts, without_rows
@@ -89,7 +90,7 @@ class KernelMoments:
             return np.full_like(self._sum, np.nan)
         return self._sum / self._count
 
-    def partial_fit(self, X: Any) -> KernelMoments:
+    def partial_fit(self, X: Any) -> Self:
         """Add the rows of a batch.
 
         Parameters
@@ -130,7 +131,7 @@ class KernelMoments:
         self._count += len(rows)
         return self
 
-    def _add_partitions(self, X: Any) -> KernelMoments:
+    def _add_partitions(self, X: Any) -> Self:
         empty = without_rows(X)
         self._refuse_other_columns(empty.shape[1], _names_of(empty))
         parameters = dict(self._parameters)
@@ -153,7 +154,7 @@ class KernelMoments:
                 f"{len(self._features.frequencies)}"
             )
 
-    def merge(self, other: KernelMoments) -> KernelMoments:
+    def merge(self, other: KernelMoments) -> Self:
         """Add the rows that another has seen.
 
         Parameters
@@ -179,8 +180,17 @@ class KernelMoments:
         self._count += other._count
         return self
 
+    @overload
     def divergence(
-        self, other: KernelMoments, *, alpha: Any = 2.0, reg: Any = 1e-3
+        self, other: KernelMoments, *, alpha: float = 2.0, reg: float = 1e-3
+    ) -> float: ...
+    @overload
+    def divergence(
+        self, other: KernelMoments, *, alpha: ArrayLike = 2.0, reg: ArrayLike = 1e-3
+    ) -> Any: ...
+
+    def divergence(
+        self, other: KernelMoments, *, alpha: ArrayLike = 2.0, reg: ArrayLike = 1e-3
     ) -> Any:
         """Compute the kernel Rényi divergence of this sample from another.
 

@@ -31,6 +31,11 @@ from skpuffer.core.calibration import (
 )
 from skpuffer.core.laws import LAWS
 
+# CI takes the many examples of the default rule alone.
+EXAMPLES = pytest.mark.parametrize(
+    "examples", [25, pytest.param(120, marks=pytest.mark.slow, id="at_length")]
+)
+
 
 @st.composite
 def bounds(draw, columns=None):
@@ -56,7 +61,8 @@ def test_the_registry():
 
 
 @EVERY
-def test_the_contract(law, rule):
+@EXAMPLES
+def test_the_contract(law, rule, examples):
     cls = RULES[rule]
     assert cls.name == rule
     assert len(cls.source) > 10
@@ -64,7 +70,7 @@ def test_the_contract(law, rule):
         assert getattr(cls, member).__doc__
         assert hasattr(CalibrationRule, member)
 
-    @fixed(40, law, rule)
+    @fixed(examples, law, rule)
     @given(bounds(), orders(LAWS[law]), EPSILONS, st.integers(1, 3))
     def run(item, alpha, epsilon, n_releases):
         budget, chosen = Budget(alpha, epsilon, n_releases), cls()
@@ -97,8 +103,9 @@ def test_the_theorem_that_is_named(rule):
 
 
 @EVERY
-def test_the_released_scale_is_on_its_grid_and_barely_above(law, rule):
-    @fixed(40, law, rule)
+@EXAMPLES
+def test_the_released_scale_is_on_its_grid_and_barely_above(law, rule, examples):
+    @fixed(examples, law, rule)
     @given(bounds(), orders(LAWS[law]), epsilons(law))
     def run(item, alpha, epsilon):
         budget = Budget(alpha, epsilon)
@@ -124,8 +131,9 @@ def test_the_released_scale_is_on_its_grid_and_barely_above(law, rule):
 
 
 @EVERY
-def test_less_epsilon_or_longer_shifts_never_need_less_noise(law, rule):
-    @fixed(40, law, rule)
+@EXAMPLES
+def test_less_epsilon_or_longer_shifts_never_need_less_noise(law, rule, examples):
+    @fixed(examples, law, rule)
     @given(bounds(), orders(LAWS[law]), EPSILONS, st.data())
     def run(item, alpha, epsilon, data):
         before = unit(item, law, rule, Budget(alpha, epsilon))
@@ -174,8 +182,9 @@ def test_the_worst_pair_decides(law, rule):
 
 
 @EACH_LAW
-def test_the_order_of_the_rules(law):
-    @fixed(200, law)
+@pytest.mark.parametrize("examples", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_order_of_the_rules(law, examples):
+    @fixed(examples, law)
     @given(bounds(), orders(LAWS[law]), EPSILONS, st.integers(1, 3))
     def run(item, alpha, epsilon, n_releases):
         budget = Budget(alpha, epsilon, n_releases)

@@ -143,7 +143,7 @@ def test_powers_near_one_are_near_laplace(rule):
 
 @pytest.mark.parametrize("rule", SHIFT_RULES)
 @pytest.mark.parametrize("power", [0.4, 0.5, 0.8])
-@pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_releases_on_a_lattice_keep_the_promise(rule, power, examples):
     # The sums themselves, with a noise far coarser than any release's.
     whole = st.lists(st.integers(-4, 4), min_size=1, max_size=5, unique=True)
@@ -352,17 +352,17 @@ def test_fewer_shifts_bound_very_many_where_costs_are_concave(shape):
             def cost(z, c=c, power=power):
                 return np.exp(c * (z / shifts.max()) ** power)
 
-            exact = math.fsum(mass * cost(shifts))
-            found = math.fsum(fewer.mass * cost(fewer.shifts[:, 0]))
+            exact = math.fsum((mass * cost(shifts)).tolist())
+            found = math.fsum((fewer.mass * cost(fewer.shifts[:, 0])).tolist())
             assert exact * (1 - 1e-13) <= found <= exact * (1 + 1e-3)
-            exact = math.fsum(mass * cost(up))
-            found = math.fsum(on_grid.mass * cost(on_grid.shifts[:, 0]))
+            exact = math.fsum((mass * cost(up)).tolist())
+            found = math.fsum((on_grid.mass * cost(on_grid.shifts[:, 0])).tolist())
             assert found >= exact * (1 - 1e-13)
     # One that is for convex costs is no bound for concave ones.
     plain = bound.compressed(64)
     if shape == "wide":
-        mean = math.fsum(plain.mass * np.sqrt(plain.shifts[:, 0]))
-        assert mean < math.fsum(mass * np.sqrt(shifts))
+        mean = math.fsum((plain.mass * np.sqrt(plain.shifts[:, 0])).tolist())
+        assert mean < math.fsum((mass * np.sqrt(shifts)).tolist())
     assert bounded([[1.0], [2.0]]).bound.rounded_up().shifts.size == 2
 
 

@@ -108,8 +108,8 @@ def test_fewer_shifts_bound_all_of_them(seed, kind):
     assert fewer.mass @ nodes == pytest.approx(mass @ shifts, rel=1e-8)
     width = (shifts.max() - positive.min()) / 16
     for scale in (shifts.max() / 30, shifts.max() / 3, shifts.max()):
-        exact = math.fsum(mass * np.exp(shifts / scale))
-        found = math.fsum(fewer.mass * np.exp(nodes / scale))
+        exact = math.fsum((mass * np.exp(shifts / scale)).tolist())
+        found = math.fsum((fewer.mass * np.exp(nodes / scale)).tolist())
         assert found >= exact * (1 - 1e-14)
         # Twice the error of a chord over a cell: of runs, then of cells.
         chord = np.cosh(width / scale)
@@ -119,8 +119,11 @@ def test_fewer_shifts_bound_all_of_them(seed, kind):
     up = np.ceil(shifts / step) * step
     on_grid = fewer.on_grid(np.array([step]))
     for scale in (shifts.max() / 30, shifts.max()):
-        exact = math.fsum(mass * np.exp(up / scale))
-        assert math.fsum(on_grid.mass * np.exp(on_grid.shifts[:, 0] / scale)) >= exact
+        exact = math.fsum((mass * np.exp(up / scale)).tolist())
+        assert (
+            math.fsum((on_grid.mass * np.exp(on_grid.shifts[:, 0] / scale)).tolist())
+            >= exact
+        )
 
 
 def test_very_many_are_summarised_closely():
@@ -132,8 +135,8 @@ def test_very_many_are_summarised_closely():
     assert len(fewer.mass) <= len(general.mass) * 1.01
     shifts = bound.shifts[:, 0]
     for scale in (0.2, 1.0, 5.0):
-        exact = math.fsum(bound.mass * np.expm1(shifts / scale))
-        found = math.fsum(fewer.mass * np.expm1(fewer.shifts[:, 0] / scale))
+        exact = math.fsum((bound.mass * np.expm1(shifts / scale)).tolist())
+        found = math.fsum((fewer.mass * np.expm1(fewer.shifts[:, 0] / scale)).tolist())
         assert exact * (1 - 1e-13) <= found <= exact * (1 + 1e-7)
 
 

@@ -181,7 +181,7 @@ def test_half_a_word_decides_in_certain_slots(kind):
     sampling_blocks._attempt(399, weights, stairs, Words(words))
 
 
-@pytest.mark.parametrize("t", [1, 1000, 2**20])
+@pytest.mark.parametrize("t", [1, pytest.param(1000, marks=pytest.mark.slow), 2**20])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tail_is_exact(kind, t):
     # Draws in the tail's slot with heights up to its highest share, but just.

@@ -52,9 +52,12 @@ def test_weights_by_their_definition(kind, t):
             reference = -mpmath.log(true)
             assert abs(x - reference) <= 2**-48 * reference
         if t <= 1000:
-            total = mpmath.fsum(exact(weights, k) for k in range(40 * t))
             if kind in ("laplace", "gaussian", "power 1.0"):
-                assert weights.total == pytest.approx(float(total), rel=0.15)
+                # Every so many are enough for a sum of slow steps.
+                step = max(1, t // 50)
+                near = [exact(weights, k) for k in range(0, 40 * t, step)]
+                total = float(near[0] + step * mpmath.fsum(near[1:]))
+                assert weights.total == pytest.approx(total, rel=0.15)
             ratios = [exact(weights, 2 * k) / exact(weights, k) for k in (t, 5 * t)]
             for k, ratio in zip((t, 5 * t), ratios, strict=True):
                 # x(2k) is 2^power x(k).

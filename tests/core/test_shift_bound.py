@@ -98,8 +98,8 @@ def test_fewer_shifts_bound_very_many(shape):
     zero = fewer.shifts[:, 0] == 0
     assert fewer.mass[zero].sum() == pytest.approx(mass[shifts == 0].sum(), rel=1e-12)
     for function, mild in convex_costs(shifts.max()):
-        exact = math.fsum(mass * function(shifts[:, None]))
-        found = math.fsum(fewer.mass * function(fewer.shifts))
+        exact = math.fsum((mass * function(shifts[:, None])).tolist())
+        found = math.fsum((fewer.mass * function(fewer.shifts)).tolist())
         assert found >= exact * (1 - 1e-14)
         # The error is of second order in the width of a cell.
         close = 1e-6 if mild and shape != "wide" else 1e-3
@@ -109,8 +109,8 @@ def test_fewer_shifts_bound_very_many(shape):
     on_grid = fewer.on_grid(np.array([step]))
     up = np.ceil(shifts / step) * step
     for function, _ in convex_costs(shifts.max()):
-        exact = math.fsum(mass * function(up[:, None]))
-        found = math.fsum(on_grid.mass * function(on_grid.shifts))
+        exact = math.fsum((mass * function(up[:, None])).tolist())
+        found = math.fsum((on_grid.mass * function(on_grid.shifts)).tolist())
         assert found >= exact * (1 - 1e-14)
 
 

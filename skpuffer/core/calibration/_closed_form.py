@@ -30,7 +30,7 @@ class ClosedForm(AlphaWasserstein):
         "chord bound of Ding, Yang and Zhang 2026, Theorems 1 and 2 "
         "(of the kind of their Corollaries 1 and 3)"
     )
-    refines = False
+    refines: ClassVar[bool] = False
 
     def unit_scale(
         self, witness: ShiftBound, law: NoiseLaw, budget: Budget, weights: FloatArray
