@@ -65,7 +65,7 @@ for metric in ("discrete", "ordinal"):
 # The guarantee names its prior (the fitted rows given sex) and what it leaves out. It is
 # about this column, released once.
 
-print(textwrap.fill(str(draw.guarantee_), 88))
+print(textwrap.fill(str(draw.guarantee_), 80))
 
 # %%
 # The shares of the bands in a release are pulled together. As the channel is published
@@ -100,7 +100,12 @@ number = RenyiPufferfishLaplace(ALPHA, EPSILON, secret="sex", calibration="exact
 number.fit(rows[["bmi", "sex"]])
 band = RenyiPufferfishCategorical(
     ALPHA, EPSILON, secret="sex", categories=[BANDS], calibration="exact"
-).fit(rows[["pressure", "sex"]])
+)
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    band.fit(rows[["pressure", "sex"]])
+for one in warned:
+    print(textwrap.fill(f"{one.category.__name__}: {one.message}", 80))
 
 # %%
 # What does the *row* of these two releases say of the sex? The divergence of the rows is
