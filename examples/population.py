@@ -115,9 +115,10 @@ def draw(found, title):
 draw(held_out, "Rows of the other half, fitted on one half")
 
 # %%
-# "exact" fails in more than a third of the splits, and sometimes by far: it has spent all of ε
-# on exactly the fitted rows. None of its guarantees was wrong, they never spoke of the
-# other half. "transport" stays below ε thanks to its slack, and "population" is far below.
+# "exact" fails in more than a third of the splits, and sometimes by far: it has spent all
+# of ε on exactly the fitted rows. None of its guarantees was wrong, they never spoke of
+# the other half. "transport" stays below ε thanks to its slack, and "population" is far
+# below.
 #
 # Slack is no promise. Of another column, where a few patients lie far from all others, the
 # same rule fails as soon as one of them is in the half that was held out:
