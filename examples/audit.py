@@ -16,7 +16,8 @@ An audit returns a lower bound on ε and one of three verdicts:
 * **too few samples**: even the most telling samples of this size would not have refuted
   the claim.
 
-The larger the bound, the leakier the release.
+The larger the bound, the leakier the release. All of it needs independent draws: each row
+released once, and no sample chosen after a look at it.
 """
 
 # %%
@@ -205,7 +206,7 @@ print(f"after {running.n_pairs_:,} pairs of releases: {verdict(running)}")
 # %%
 # Few samples
 # -----------
-# Thirty releases can refute little. The audit says so, rather than to be silent about it.
+# Thirty releases can refute little, and the audit says so.
 
 X, Y = by_hand["too little noise"]
 few = KernelRenyiAuditor(epsilon=3).fit(X[:30], Y[:30])
@@ -235,6 +236,7 @@ print(same.round(2).to_string(index=False))
 # %%
 # Whoever took the divergence for a verdict would accuse a release that gives nothing away.
 # It falls as rows are added, but slowly, and how large its bias is depends on distributions
-# that nobody knows. Therefore the auditor shows it as a diagnostic (``divergence_``), uses
-# it to learn where to look, and takes its verdict from counts alone.
+# that nobody knows. Therefore the auditor shows it as a diagnostic (``divergence_``),
+# learns with the same kernel where to look, and takes its verdict from other rows than
+# those.
 plt.show()

@@ -10,7 +10,8 @@ releases the row under one guarantee with :class:`~skpuffer.JointRelease`.
 The data are the 442 patients of the diabetes table that comes with scikit-learn. The
 secret is their sex, coded 1 and 2. Their blood pressure is released as one of three
 bands, whose limits were fixed before anybody looked at the data, and their body mass
-index (bmi) as a number.
+index (bmi) as a number. The page releases the same patients several times, to show how;
+publish one release.
 """
 
 # %%
