@@ -121,7 +121,7 @@ draw(held_out, "Rows of the other half, fitted on one half")
 # below.
 #
 # Slack is no promise. Of another column, where a few patients lie far from all others, the
-# same rule fails as soon as one of them is in the half that was held out:
+# same rule fails in some splits where one of them is in the half that was held out:
 
 bmi = data[["bmi", "sex"]]
 default = RenyiPufferfishLaplace(ALPHA, EPSILON, secret="sex", bounds=(15, 50))
@@ -157,11 +157,11 @@ draw(known, "The population, fitted on samples of 400 rows")
 #
 # * The confidence is over the draw of the *fitted rows*, not over the noise. If a sample
 #   was one of the unlucky 5 %, every release with its scale may break the promise.
-#   Nothing tells whether it was. No δ of an (ε, δ) promise stands for that.
+#   Nothing tells whether it was. These 5 % are not the δ of an (ε, δ) promise.
 # * It is for all pairs of secret values, all priors and all columns at once.
 # * The fitted rows are taken for independent draws from the population.
-# * The promise is about rows of the population, outside the sample. The fitted rows
-#   themselves are covered by the guarantee for the fitted prior.
+# * The promise is about rows of the population, outside the sample. To release the fitted
+#   rows themselves, fit with the default prior model.
 # * Here the points lie far below ε, and not just 95 % of them. The bounds hold for every
 #   population, and this one is far from the worst.
 #
