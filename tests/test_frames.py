@@ -196,6 +196,20 @@ def test_what_is_no_number_is_named_and_refused(kind, column, held):
         fitted.transform(frame)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_refusal_does_not_list_the_labels_of_a_column(kind):
+    frame = frame_of(kind)
+    if kind == "pandas":
+        text = pd.Categorical(["low", "high"] * (N // 2), ["low", "high"], ordered=True)
+        frame = frame.assign(bmi=text)
+    else:
+        text = pl.Series("bmi", ["low", "high"] * (N // 2), pl.Enum(["low", "high"]))
+        frame = frame.with_columns(text)
+    with pytest.raises(ValueError, match="'bmi' holds Enum, and only") as refusal:
+        RenyiPufferfishLaplace(secret="sex").fit(frame)
+    assert "high" not in str(refusal.value)
+
+
 # --- set_output -----------------------------------------------------------------
 
 

@@ -245,6 +245,8 @@ def _kind_of(column: nw.Series[Any]) -> str:
     if column.dtype == nw.Unknown:
         native = column.to_native()
         return str(native.dtype if hasattr(native, "dtype") else native.type)
+    if isinstance(column.dtype, nw.Enum):
+        return "Enum"  # and not all of its labels
     return str(column.dtype)
 
 
