@@ -114,7 +114,7 @@ def check_law(
     Traceback (most recent call last):
     ...
     skpuffer...LawError: the divergence stated at α = 2, shift 0.1, scale 1, is
-    0.00468..., and that of the density is 0.00936...: a release would reveal more than
+    0.0048221, and that of the density is 0.00964421: a release would reveal more than
     its guarantee says
     """
     orders = numbers_in("alphas", alphas, above=1.0)

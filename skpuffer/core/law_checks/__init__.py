@@ -6,7 +6,6 @@ Contract: numbers are compared and nothing is proven. A check that fails raises
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -114,4 +113,6 @@ def _check_members(law: NoiseLaw) -> None:
         raise LawError(f"max_order is {law.max_order!r}: an order above 1, or math.inf")
     for rule, source in law.sources.items():
         if not (isinstance(rule, str) and isinstance(source, str)):
-            raise LawError(f"sources has {rule!r}: {source!r}: a text for a rule's name")
+            raise LawError(
+                f"sources has {rule!r}: {source!r}: a text for a rule's name"
+            )

@@ -78,7 +78,9 @@ def check_divergence(
     """
     stated, computed = np.empty((2, len(alphas), len(shifts)))
     for i, alpha in enumerate(alphas):
-        stated[i] = law.shift_divergence(shifts[:, np.newaxis], alpha=alpha, scale=scale)
+        stated[i] = law.shift_divergence(
+            shifts[:, np.newaxis], alpha=alpha, scale=scale
+        )
         for j, shift in enumerate(shifts.tolist()):
             least = log_shift_moment(law, alpha=alpha, shift=shift, scale=scale)
             computed[i, j] = max(least, 0.0) / (alpha - 1)
@@ -93,7 +95,9 @@ def check_divergence(
                     "not"
                 )
     if math.isinf(law.max_order):
-        limits = law.shift_divergence(shifts[:, np.newaxis], alpha=math.inf, scale=scale)
+        limits = law.shift_divergence(
+            shifts[:, np.newaxis], alpha=math.inf, scale=scale
+        )
         for shift, limit in zip(shifts.tolist(), limits.tolist(), strict=True):
             least = largest_log_ratio(law, shift=shift, scale=scale)
             if not limit >= least - _ROUND_OFF * (1 + abs(least)):

@@ -17,7 +17,7 @@ from skpuffer.core.laws import NoiseLaw
 from skpuffer.core.prior import FloatArray
 
 # The octaves that panels go over, and how many there are to an octave at first.
-_LOW, _HIGH, _PER_OCTAVE = -40, 44, 8
+_LOW, _HIGH, _PER_OCTAVE = -20, 44, 4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 # Panels are halved until that changes the integral by less than this part of it.
 _TOLERANCE, _ROUNDS = 1e-11, 40
@@ -80,12 +80,14 @@ def moment(law: NoiseLaw, scale: float, power: int) -> float:
     """Return the mean of |z|^power."""
 
     def log_f(z: FloatArray) -> FloatArray:
-        return law.logpdf(z, scale=scale) + power * np.log(z)
+        return np.asarray(law.logpdf(z, scale=scale) + power * np.log(z))
 
     return 2 * math.exp(log_integral(log_f, panel_edges(scale)))
 
 
-def log_shift_moment(law: NoiseLaw, *, alpha: float, shift: float, scale: float) -> float:
+def log_shift_moment(
+    law: NoiseLaw, *, alpha: float, shift: float, scale: float
+) -> float:
     """Return log ∫ f(z)^α f(z − shift)^(1−α) dz, of a symmetric density f.
 
     On either side of the two centres, and between them, up to the middle from both.
