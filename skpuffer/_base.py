@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -113,6 +114,11 @@ class AdditiveRelease(Release):
         check_law_of_estimator(law, type(self).__name__)
         return copy.deepcopy(law)
 
+    def _parameters(self) -> dict[str, Any]:
+        """Return every parameter, those included that a subclass does not take."""
+        shared = {name: getattr(self, name) for name in _SHARED}
+        return shared | super()._parameters()
+
     def _check(self) -> Settings:
         return check_parameters(self._law_instance(), self._parameters())
 
@@ -150,7 +156,7 @@ class AdditiveRelease(Release):
         check_is_fitted(self)
         if X is NO_ROWS:
             return self._released_nothing()
-        seed = check_release(self.get_params(deep=False), self._ranges)
+        seed = check_release(self._parameters(), self._ranges)
         return self._release(X, seed)
 
     def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
@@ -196,3 +202,6 @@ class AdditiveRelease(Release):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+_SHARED = tuple(list(signature(AdditiveRelease.__init__).parameters)[1:])
