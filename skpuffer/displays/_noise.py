@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from skpuffer._checks import column_position, numbers_in
+from skpuffer._text import capitalised
 from skpuffer.comparison import compare_mechanisms, count_lazy_rows
+from skpuffer.core.laws import NoiseLaw
 from skpuffer.displays._canvas import (
     DASHES,
     MARKERS,
@@ -93,7 +95,7 @@ class NoiseDisplay:
         secret: Any,
         alphas: Sequence[float] = (1.5, 2, 4, 8, 16, 32),
         epsilons: Sequence[float] = (0.5, 1, 2),
-        laws: Sequence[str] = ("laplace", "gaussian"),
+        laws: Sequence[str | NoiseLaw] = ("laplace", "gaussian"),
         calibrations: Sequence[str] = ("transport",),
         scope: str = "joint",
         column: Any = None,
@@ -113,7 +115,7 @@ class NoiseDisplay:
             Finite orders above 1.
         epsilons : sequence of float
             Budgets, nats.
-        laws : sequence of {"laplace", "gaussian", "exponential"}
+        laws : sequence of {"laplace", "gaussian", "exponential"} or NoiseLaw
         calibrations : sequence of str
             Rules; those that cannot serve such a release are left out.
         scope : {"joint", "column"}, default="joint"
@@ -255,7 +257,7 @@ class NoiseDisplay:
 
     def _label(self, ax: Any, relative: bool) -> None:
         laws = set(self.table["law"])
-        noise = f"{min(laws).capitalize()} noise" if len(laws) == 1 else "noise"
+        noise = f"{capitalised(min(laws))} noise" if len(laws) == 1 else "noise"
         named = "mean over columns" if self.column is None else f"of {self.column}"
         if not relative:
             ax.set_ylabel(f"{noise}, standard deviation\n(units {named})")
@@ -273,7 +275,7 @@ class NoiseDisplay:
         laws, rules = ({one[part] for one in mechanisms} for part in (0, 1))
         for law, rule in mechanisms if len(mechanisms) > 1 else []:
             line = self.lines_[law, rule, budgets[0]]
-            words = [law.capitalize()] if len(laws) > 1 else []
+            words = [capitalised(law)] if len(laws) > 1 else []
             words += [rule] if len(rules) > 1 else []
             style: dict[str, Any] = {
                 "color": line.get_color(),
