@@ -29,6 +29,20 @@ def number_text(value: float) -> str:
     return short
 
 
+def order_text(alpha: float) -> str:
+    """Write a Rényi order in at most six digits, rounded down where it has more.
+
+    A bound at an order holds at every smaller one.
+    """
+    short = f"{alpha:.6g}"
+    if math.isinf(alpha) or float(short) == alpha:
+        return label_text(alpha)
+    if float(short) > alpha:
+        exponent = math.floor(math.log10(alpha)) - 5
+        short = f"{(round(alpha / 10.0**exponent) - 1) * 10.0**exponent:.6g}"
+    return label_text(float(short)) if float(short) > 1 else str(alpha)
+
+
 def listed(items: list[str]) -> str:
     """Join a list with commas, cut short where it is long."""
     if len(items) <= _LISTED:

@@ -23,6 +23,7 @@ from skpuffer._text import (
     listed,
     mechanism_text,
     number_text,
+    order_text,
     plain,
     range_text,
 )
@@ -185,7 +186,7 @@ class Guarantee:
         else:
             subject = f"Each released column alone ({'; '.join(self.columns)})"
         sentences = [
-            f"{subject} is ({label_text(self.alpha)}, {number_text(self.epsilon)})-"
+            f"{subject} is ({order_text(self.alpha)}, {number_text(self.epsilon)})-"
             f"Rényi Pufferfish private about {self._secret_text()} "
             f"{self._prior_text()}{self._rounding_text()}; "
             f"{self._mechanism_text()}, rule {self.rule} "

@@ -12,6 +12,7 @@ from skpuffer import (
     RenyiPufferfishLaplace,
     reuse_fits,
 )
+from skpuffer._text import order_text
 from skpuffer.core import calibration
 from skpuffer.core.calibration import CalibrationError, best_order
 from skpuffer.core.conversions import renyi_budget
@@ -140,3 +141,29 @@ def test_the_search_on_known_functions():
     assert math.log(found - 1) == pytest.approx(1.234, abs=5e-3)
     assert best_order(lambda a, _: -a, 5.0, 0.1, infinite=True) == math.inf
     assert best_order(lambda *_: -math.inf, 5.0, 0.1, infinite=True) < 2
+
+
+@pytest.mark.parametrize(
+    ("alpha", "shown"),
+    [
+        (4.0, "4"),
+        (1.5, "1.5"),
+        (math.inf, "∞"),
+        (6.611527581807728, "6.61152"),
+        (123456.78, "123456"),
+        (1000000.5, "1000000"),
+        (1 + 1e-9, "1.000000001"),
+    ],
+)
+def test_an_order_is_shown_short_and_rounded_down(alpha, shown):
+    assert order_text(alpha) == shown
+    assert shown == "∞" or 1 < float(shown) <= alpha
+
+
+@quiet
+def test_a_guarantee_shows_its_order_in_few_digits():
+    noise = RenyiPufferfishLaplace("auto", 2.0, delta=1e-3, secret="sex").fit(people())
+    text = str(noise.guarantee_)
+    shown = text[text.index("is (") + 4 : text.index(",", text.index("is ("))]
+    assert len(shown) <= 7
+    assert noise.alpha_ - 1e-4 < float(shown) <= noise.alpha_

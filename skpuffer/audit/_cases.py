@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from skpuffer._text import group_text, label_text
+from skpuffer._text import group_text, label_text, order_text
 from skpuffer.accounting import Guarantee
 
 
@@ -91,7 +91,7 @@ class EstimatorAudit:
         if self.alpha is None:
             claim = f"(ε, δ) = ({self.epsilon:g}, {self.delta:g})"
         else:
-            claim = f"({label_text(self.alpha)}, {self.epsilon:g})-Rényi"
+            claim = f"({order_text(self.alpha)}, {self.epsilon:g})-Rényi"
         where = "for the population of X" if self.held_out else "for its own prior"
         lines = [
             f"{claim} {where}: {self.verdict} at confidence {100 * self.confidence:g} %",
