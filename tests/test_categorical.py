@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from skpuffer import RenyiPufferfishCategorical as Categorical
@@ -394,9 +394,20 @@ def test_in_pipelines():
 
 
 @quiet
-@pytest.mark.parametrize(
-    "scope", ["joint", pytest.param("column", marks=pytest.mark.slow)]
-)
+def test_parameters_are_those_of_an_estimator():
+    # What can differ from JointRelease, whose other checks are no slow ones.
+    for check in (
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_set_params,
+    ):
+        check("RenyiPufferfishCategorical", Categorical())
+
+
+@quiet
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["joint", "column"])
 def test_check_estimator(scope):
     estimator = Categorical(secret_from_y=True, scope=scope, unknown="uniform")
     results = check_estimator(estimator, on_skip=None, on_fail=None)

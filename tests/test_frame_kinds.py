@@ -882,7 +882,7 @@ def audits(kind):
     frame = kind.frame({name: table[name] for name in ("bmi", "sex")})
     rows, labels = kind.frame({"bmi": table["bmi"]}), kind.series(table["sex"])
     halves = [kind.rows(rows, list(range(i, i + 60))) for i in (0, 60)]
-    auditor = KernelRenyiAuditor(scorers="linear")
+    auditor = KernelRenyiAuditor(scorers="linear", n_components=16)
     options = {"n_samples": 60, "auditor": auditor, "random_state": 0}
     noise = LAPLACE.estimator(random_state=0).fit(frame)
     both = LAPLACE.estimator(secret=["sex", "job"], random_state=0)
@@ -890,7 +890,7 @@ def audits(kind):
     return [
         clone(auditor).set_params(secret="sex").fit(frame).bound_,
         clone(auditor).fit(rows, secret=labels).bound_,
-        RunningAudit(1.0, random_state=0).fit(*halves).e_value_,
+        RunningAudit(1.0, n_components=16, random_state=0).fit(*halves).e_value_,
         audit_estimator(noise, frame, **options).cases[0].bound,
         make_audit_scorer(auditor, secret="sex")(noise, frame),
         make_audit_scorer(auditor, secret=["sex", "job"])(both, kind.frame(table)),

@@ -59,7 +59,7 @@ def check(name, n, samples, **options):
 @pytest.mark.parametrize("n", [50, 300])
 @pytest.mark.parametrize("name", CASES)
 def test_the_truth_is_covered(name, n):
-    check(name, n, 15 if name.startswith("four") else 60)
+    check(name, n, 15 if name.startswith("four") else 40)
 
 
 @pytest.mark.slow

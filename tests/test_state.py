@@ -7,6 +7,7 @@ import pickle
 import types
 import warnings
 from collections import Counter
+from functools import cache
 
 import joblib
 import numpy as np
@@ -32,10 +33,8 @@ from skpuffer.exceptions import SmallGroupWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SkpufferWarning")
 N = 101
-mechanisms = pytest.mark.parametrize(
-    "mechanism",
-    [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential],
-)
+LAWS = [RenyiPufferfishLaplace, RenyiPufferfishGaussian, RenyiPufferfishExponential]
+mechanisms = pytest.mark.parametrize("mechanism", LAWS)
 
 
 def people(n=N, seed=0):
@@ -110,6 +109,17 @@ WAYS = {
 }
 
 
+# Every way with one of the mechanisms, which share what they keep; all are slow.
+EACH_WAY = pytest.mark.parametrize(
+    ("mechanism", "way"),
+    [
+        pytest.param(law, way, marks=[] if i % 3 == j else pytest.mark.slow)
+        for i, way in enumerate(WAYS)
+        for j, law in enumerate(LAWS)
+    ],
+)
+
+
 # --- no data in the state -------------------------------------------------------
 
 
@@ -180,8 +190,7 @@ def leaks(fitted, table):
     return found
 
 
-@mechanisms
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_nothing_of_the_data_is_kept(mechanism, way):
     table = people()
     fitted = WAYS[way](mechanism, table)
@@ -248,8 +257,7 @@ def test_the_search_finds_what_is_planted(planted):
     assert leaks(fitted, table)
 
 
-@mechanisms
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_the_state_does_not_grow_with_the_rows(mechanism, way):
     if way in ("bounds", "one column of an array", "float32"):
         few, many = people(60), people(3000)
@@ -263,8 +271,7 @@ def test_the_state_does_not_grow_with_the_rows(mechanism, way):
         assert counts[0][kind] == counts[1][kind]
 
 
-@mechanisms
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_no_generator_is_kept(mechanism, way):
     fitted = WAYS[way](mechanism, people())
     for item in reachable(fitted):
@@ -285,6 +292,11 @@ def test_no_generator_is_kept(mechanism, way):
 
 def fit_people(estimator):
     return estimator.fit(people()[["pay", "pin", "sex"]])
+
+
+@cache
+def fitted_state(mechanism):
+    return pickle.dumps(fit_people(mechanism(secret="sex", random_state=0)))
 
 
 def failing_fits(table):
@@ -313,8 +325,7 @@ def failing_fits(table):
 @mechanisms
 @pytest.mark.parametrize("failure", failing_fits(people()))
 def test_a_failed_fit_changes_nothing(mechanism, failure):
-    estimator = fit_people(mechanism(secret="sex", random_state=0))
-    twin = fit_people(mechanism(secret="sex", random_state=0))
+    estimator, twin = (pickle.loads(fitted_state(mechanism)) for _ in range(2))
     rows = people()[["pay", "pin"]]
     estimator.transform(rows)
     twin.transform(rows)

@@ -163,7 +163,7 @@ def cheapest(item, law, budget, guess):
 
 
 @EACH_LAW
-@pytest.mark.parametrize("examples", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_several_columns_need_what_the_best_coupling_needs(law, examples):
     @fixed(examples, law)
     @given(

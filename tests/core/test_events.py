@@ -149,7 +149,7 @@ def test_the_bound_is_the_least_divergence_in_the_region(target, counts):
     rates = (0.65, 0.2)
     found = region(counts, sizes, target, rates)
     grid = np.unique(
-        np.concatenate([np.geomspace(1e-4, 1, 500), np.linspace(0, 1, 500)])
+        np.concatenate([np.geomspace(1e-4, 1, 350), np.linspace(0, 1, 350)])
     )
     with np.errstate(divide="ignore"):
         z_p = stats.norm.isf(stats.binom.sf(counts[0] - 1, sizes[0], grid))

@@ -174,7 +174,7 @@ def test_releases_on_a_lattice_keep_the_promise(rule, power, examples):
 
 @pytest.mark.parametrize("rule", SHIFT_RULES)
 @pytest.mark.parametrize("power", POWERS)
-@pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [15, pytest.param(400, marks=pytest.mark.slow)])
 def test_continuous_releases_keep_the_promise(rule, power, examples):
     @fixed(examples, rule, power, "line")
     @given(oracles.conditionals(), orders(Laplace), EPSILONS)
@@ -233,7 +233,9 @@ def test_the_better_coupling_of_two():
 
 @pytest.mark.parametrize("rule", ["transport", "alpha_wasserstein"])
 @pytest.mark.parametrize("power", POWERS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)), 3]
+)
 def test_no_coupling_needs_less(rule, power, seed):
     rng = np.random.default_rng(seed)
     law, alpha, epsilon = Exponential(power), [1.3, 2.0, 4.0, 8.0][seed], 0.9

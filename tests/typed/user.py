@@ -107,7 +107,7 @@ def audit() -> list[str | None]:
     assert_type(auditor.epsilon_lower(delta=0.01), float)
     assert_type(auditor.bound_, float)
     noise = RenyiPufferfishLaplace(secret="sex").fit(FRAME)
-    found = assert_type(audit_estimator(noise, n_samples=200), EstimatorAudit)
+    found = assert_type(audit_estimator(noise, FRAME, n_samples=200), EstimatorAudit)
     assert_type(found.guarantee, Guarantee)
     running = assert_type(RunningAudit(epsilon=1.0).partial_fit(X, Y), RunningAudit)
     assert_type(make_audit_scorer(secret="sex"), AuditScorer)
