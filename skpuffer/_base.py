@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils import Tags
@@ -110,9 +110,9 @@ class AdditiveRelease(Release):
 
     def _law_instance(self) -> NoiseLaw:
         """Copy the law of the current parameters: what fit took is what is released."""
-        law = getattr(self, "law", None)
+        law: NoiseLaw | None = getattr(self, "law", None)
         check_law_of_estimator(law, type(self).__name__)
-        return copy.deepcopy(law)
+        return cast("NoiseLaw", copy.deepcopy(law))
 
     def _parameters(self) -> dict[str, Any]:
         """Return every parameter, those included that a subclass does not take."""

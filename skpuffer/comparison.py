@@ -98,9 +98,10 @@ def compare_mechanisms(
             raise ParameterError(
                 f"{name}={parameters[name]!r}: a comparison takes {instead}=[...]"
             )
-    laws, calibrations, scopes = (
+    laws = (laws,) if isinstance(laws, str) else tuple(laws)
+    calibrations, scopes = (
         (given,) if isinstance(given, str) else tuple(given)
-        for given in (laws, calibrations, scopes)
+        for given in (calibrations, scopes)
     )
     if "power" in parameters and "exponential" not in laws:
         raise ParameterError(
