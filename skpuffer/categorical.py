@@ -53,7 +53,7 @@ class RenyiPufferfishCategorical(RowRelease):
         lists, with a `CategoriesFromDataWarning`, since which categories occur is
         data. At most 256 a column.
     metric : str, matrix, callable, or mapping from column to these, default="discrete"
-        "discrete": 1 between any two categories. "ordinal": |i − j| in the order of
+        "discrete": 1 between any two categories. "ordinal": ``|i − j|`` in the order of
         `categories`. A matrix of distances in that order, or a callable of two labels:
         symmetric, zero for equal labels, otherwise positive and finite; no triangle
         inequality is needed.
