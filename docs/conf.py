@@ -1,0 +1,144 @@
+"""How the documentation is built: `python -m sphinx -W --keep-going -n -b html docs OUT`.
+
+Nothing here asks the network. Examples that need the UCI tables are shown without being
+run where the tables are not there.
+"""
+
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+EXAMPLES = DOCS.parent / "examples"
+sys.path.insert(0, str(DOCS))
+
+import figures  # noqa: E402
+
+import skpuffer  # noqa: E402
+import skpuffer.audit  # noqa: E402
+import skpuffer.displays  # noqa: E402
+import skpuffer.metrics  # noqa: E402
+
+project = "skpuffer"
+author = "the skpuffer developers"
+copyright = author
+release = version = skpuffer.__version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_build", "_templates", "gallery/*.md", "gallery/**/*.md"]
+templates_path = ["_templates"]
+# Names in docstrings are parameters more often than public names.
+default_role = "code"
+
+# Markdown
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# The reference
+autosummary_generate = True
+autosummary_context = {
+    "properties": {
+        f"{module.__name__}.{name}": [
+            member
+            for member, value in inspect.getmembers(
+                getattr(module, name), lambda value: isinstance(value, property)
+            )
+            if not member.startswith("_")
+        ]
+        for module in (skpuffer, skpuffer.audit, skpuffer.displays, skpuffer.metrics)
+        for name in module.__all__
+        if inspect.isclass(getattr(module, name))
+    },
+    # scikit-learn's own, which its documentation describes.
+    "of_sklearn": [
+        "fit_transform",
+        "get_metadata_routing",
+        "get_params",
+        "set_fit_request",
+        "set_output",
+        "set_params",
+        "set_score_request",
+        "set_transform_request",
+    ],
+}
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# The papers
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "unsrt"
+bibtex_reference_style = "author_year"
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Where the UCI tables are, if anywhere: examples look there too.
+TABLES = Path(os.environ.get("SKPUFFER_DATA", DOCS.parents[1] / "shared" / "data"))
+if TABLES.is_dir():
+    os.environ["SKPUFFER_DATA"] = str(TABLES)
+NEEDS_TABLES = re.compile(r"^\s*(?:from|import) tables\b", re.MULTILINE)
+
+
+def runs(script: Path) -> bool:
+    """Whether what an example needs is here."""
+    return TABLES.is_dir() or not NEEDS_TABLES.search(script.read_text("utf-8"))
+
+
+_RUN = [
+    script.relative_to(EXAMPLES).as_posix()
+    for script in sorted(EXAMPLES.rglob("*.py"))
+    if script.name != "tables.py" and runs(script)
+]
+sphinx_gallery_conf = {
+    # A folder in it with a GALLERY_HEADER.rst is a section with a page of its own.
+    "examples_dirs": [os.path.relpath(EXAMPLES, DOCS)],
+    "gallery_dirs": ["gallery"],
+    "ignore_pattern": r"^tables\.py$|__init__\.py$",
+    # `$.` matches nothing.
+    "filename_pattern": "|".join(rf"/{re.escape(name)}$" for name in _RUN) or "$.",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skpuffer",),
+    "abort_on_example_error": False,
+    "only_warn_on_example_error": False,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 0,
+    "remove_config_comments": True,
+    "matplotlib_animations": False,
+}
+
+html_theme = "furo"
+html_title = f"skpuffer {release}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+
+
+def draw_figures(app: object) -> None:
+    """Draw what the pages show, for light and dark."""
+    figures.draw(DOCS / "generated" / "figures")
+
+
+def setup(app: object) -> None:
+    """Draw before the sources are read."""
+    app.connect("builder-inited", draw_figures)
