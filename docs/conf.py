@@ -15,6 +15,7 @@ EXAMPLES = DOCS.parent / "examples"
 sys.path.insert(0, str(DOCS))
 
 import figures  # noqa: E402
+from docutils import nodes  # noqa: E402
 
 import skpuffer  # noqa: E402
 import skpuffer.audit  # noqa: E402
@@ -139,6 +140,16 @@ def draw_figures(app: object) -> None:
     figures.draw(DOCS / "generated" / "figures")
 
 
+def end_blocks(app: object, doctree: nodes.document) -> None:
+    """Drop the blank line that ends the output of a doctest, in pages as shown."""
+    for block in doctree.findall(nodes.literal_block):
+        text = block.astext()
+        if block.rawsource == text and text.endswith("\n"):
+            block.rawsource = text.rstrip("\n")
+            block[:] = [nodes.Text(block.rawsource)]
+
+
 def setup(app: object) -> None:
-    """Draw before the sources are read."""
+    """Draw before the sources are read, and tidy what was read."""
     app.connect("builder-inited", draw_figures)
+    app.connect("doctree-read", end_blocks)
