@@ -13,6 +13,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
 sys.path.insert(0, str(DOCS))
+os.environ.setdefault("MPLBACKEND", "agg")
 
 import figures  # noqa: E402
 from docutils import nodes  # noqa: E402
@@ -122,6 +123,9 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 0,
+    # Their page would load scripts from elsewhere.
+    "write_computation_times": False,
+    "show_signature": False,
     "remove_config_comments": True,
     "matplotlib_animations": False,
 }
