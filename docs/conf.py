@@ -106,16 +106,16 @@ def runs(script: Path) -> bool:
 _RUN = [
     script.relative_to(EXAMPLES).as_posix()
     for script in sorted(EXAMPLES.rglob("*.py"))
-    if script.name != "tables.py" and runs(script)
+    if runs(script)
 ]
 sphinx_gallery_conf = {
     # A folder in it with a GALLERY_HEADER.rst is a section with a page of its own.
     "examples_dirs": [os.path.relpath(EXAMPLES, DOCS)],
     "gallery_dirs": ["gallery"],
-    "ignore_pattern": r"^tables\.py$|__init__\.py$",
+    "ignore_pattern": r"^tables\.py$|^_",
     # `$.` matches nothing.
     "filename_pattern": "|".join(rf"/{re.escape(name)}$" for name in _RUN) or "$.",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "reading_order.ReadingOrder",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpuffer",),
     "abort_on_example_error": False,
