@@ -91,16 +91,21 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
-# Where the UCI tables are, if anywhere: examples look there too.
-TABLES = Path(os.environ.get("SKPUFFER_DATA", DOCS.parents[1] / "shared" / "data"))
-if TABLES.is_dir():
+# The folder with the UCI tables, if any: SKPUFFER_DATA= for none.
+_FOLDER = os.environ.get("SKPUFFER_DATA", str(DOCS.parents[1] / "shared" / "data"))
+TABLES = Path(_FOLDER) if _FOLDER and Path(_FOLDER).is_dir() else None
+if TABLES is not None:
     os.environ["SKPUFFER_DATA"] = str(TABLES)
 NEEDS_TABLES = re.compile(r"^\s*(?:from|import) tables\b", re.MULTILINE)
 
 
 def runs(script: Path) -> bool:
-    """Whether what an example needs is here."""
-    return TABLES.is_dir() or not NEEDS_TABLES.search(script.read_text("utf-8"))
+    """Whether an example is run: those of the papers, and on tables, with the tables."""
+    if TABLES is not None:
+        return True
+    return script.parent == EXAMPLES and not NEEDS_TABLES.search(
+        script.read_text("utf-8")
+    )
 
 
 _RUN = [
@@ -144,6 +149,28 @@ def draw_figures(app: object) -> None:
     figures.draw(DOCS / "generated" / "figures")
 
 
+UNRUN = """
+.. note::
+
+   This page was built without running the script, on a machine without its tables. What
+   it prints and draws is not shown.
+"""
+
+
+def say_what_did_not_run(app: object, docname: str, source: list[str]) -> None:
+    """Tell the reader of a gallery page that has no results why it has none."""
+    script = EXAMPLES / f"{docname.removeprefix('gallery/')}.py"
+    if docname.startswith("gallery/") and script.is_file() and not runs(script):
+        # After the title: the first line of its kind that underlines another.
+        source[0] = re.sub(
+            r"^(\w.*\n(?:={3,}|-{3,})\n)",
+            rf"\1{UNRUN}\n",
+            source[0],
+            count=1,
+            flags=re.M,
+        )
+
+
 def end_blocks(app: object, doctree: nodes.document) -> None:
     """Drop the blank line that ends the output of a doctest, in pages as shown."""
     for block in doctree.findall(nodes.literal_block):
@@ -156,4 +183,5 @@ def end_blocks(app: object, doctree: nodes.document) -> None:
 def setup(app: object) -> None:
     """Draw before the sources are read, and tidy what was read."""
     app.connect("builder-inited", draw_figures)
+    app.connect("source-read", say_what_did_not_run)
     app.connect("doctree-read", end_blocks)
