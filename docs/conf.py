@@ -84,7 +84,7 @@ numpydoc_class_members_toctree = False
 
 # The papers
 bibtex_bibfiles = ["references.bib"]
-bibtex_default_style = "unsrt"
+bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
