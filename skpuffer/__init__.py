@@ -5,6 +5,7 @@ that the release says little about a secret column.
 """
 
 from skpuffer import exceptions
+from skpuffer._base import AdditiveRelease
 from skpuffer._report import ReleaseReport
 from skpuffer.accounting import Guarantee
 from skpuffer.categorical import RenyiPufferfishCategorical
@@ -21,6 +22,7 @@ from skpuffer.reuse import FitReuse, reuse_fits
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdditiveRelease",
     "ConditionalCounts",
     "FitReuse",
     "Guarantee",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._estimator import NO_ROWS, Release
 from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
-from skpuffer._parameters import Settings, check_parameters, check_release
+from skpuffer._parameters import (
+    Settings,
+    check_law_of_estimator,
+    check_parameters,
+    check_release,
+)
 from skpuffer._validation import (
     read_layout,
     read_rows,
@@ -18,13 +25,43 @@ from skpuffer._validation import (
     within_bounds,
     written_like,
 )
-from skpuffer.core.laws import LAWS, NoiseLaw
+from skpuffer.core.laws import NoiseLaw
 
 
 class AdditiveRelease(Release):
-    """Fit calibrates the noise, transform adds it; a subclass names its law."""
+    """The base of every mechanism that adds noise: a subclass gives its law.
 
-    _law: ClassVar[str]
+    With a law of one's own the subclass is a mechanism like those of the package, with
+    their parameters, attributes and guarantee (see `RenyiPufferfishLaplace`).
+    The guarantee rests on the divergence that the law states, and says so: let
+    `skpuffer.laws.check_law` look at a law before it is used.
+
+    Attributes
+    ----------
+    law : NoiseLaw
+        The noise. An attribute of the class; a property where it follows from
+        parameters of the constructor. Fit takes a copy of it.
+
+    See Also
+    --------
+    skpuffer.laws.NoiseLaw : What a law of one's own has to give.
+    skpuffer.laws.check_law : Compare what a law states with quadrature and draws.
+    skpuffer.compare_mechanisms : Takes laws of one's own beside those of the package.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer import AdditiveRelease
+    >>> from skpuffer.laws import Exponential
+    >>> class SharpRelease(AdditiveRelease):
+    ...     law = Exponential(power=0.8)
+    >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
+    >>> release = SharpRelease(alpha=4, epsilon=1, secret="sex").fit(df)
+    >>> release.scale_.round(3), release.transform(df).shape
+    (array([0.736]), (40, 1))
+    """
+
+    law: ClassVar[NoiseLaw]
 
     def __init__(
         self,
@@ -72,8 +109,15 @@ class AdditiveRelease(Release):
         self.verbose = verbose
 
     def _law_instance(self) -> NoiseLaw:
-        """Make the law of the current parameters; what fit made is what is released."""
-        return LAWS[self._law]()
+        """Copy the law of the current parameters: what fit took is what is released."""
+        law = getattr(self, "law", None)
+        check_law_of_estimator(law, type(self).__name__)
+        return copy.deepcopy(law)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return every parameter, those included that a subclass does not take."""
+        shared = {name: getattr(self, name) for name in _SHARED}
+        return shared | super()._parameters()
 
     def _check(self) -> Settings:
         return check_parameters(self._law_instance(), self._parameters())
@@ -112,7 +156,7 @@ class AdditiveRelease(Release):
         check_is_fitted(self)
         if X is NO_ROWS:
             return self._released_nothing()
-        seed = check_release(self.get_params(deep=False), self._ranges)
+        seed = check_release(self._parameters(), self._ranges)
         return self._release(X, seed)
 
     def _rows(self, X: Any) -> tuple[Any, np.ndarray]:
@@ -158,3 +202,6 @@ class AdditiveRelease(Release):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+_SHARED = tuple(list(signature(AdditiveRelease.__init__).parameters)[1:])

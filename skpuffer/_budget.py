@@ -73,6 +73,8 @@ def best_budget(
         copies = settings.budget.n_releases
 
         def log_noise(alpha: float, renyi_epsilon: float) -> float:
+            if alpha > law.max_order:
+                return math.inf
             units = noise(Budget(alpha, renyi_epsilon, copies))
             # A block without noise counts as the least float: it hides no other.
             return sum(math.log(max(unit, 5e-324)) for unit in units)

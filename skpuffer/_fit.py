@@ -288,6 +288,7 @@ def _profile(
         settings.rule, tuple(ROW_RULES.values())
     )
     orders = profile_orders(n_pairs * (_EXACT_WORK if slow else 1))
+    orders = [order for order in orders if order <= settings.law.max_order]
     bounds = np.max([answer.at(orders) for answer in answers], axis=0).tolist()
     return PrivacyProfile.of(
         dict(zip(orders, bounds, strict=True)).__getitem__,

@@ -18,9 +18,14 @@ from skpuffer._checks import (
     number,
 )
 from skpuffer._prior_limits import refuse_parameters
-from skpuffer.core.calibration import RULES, Budget, CalibrationRule
+from skpuffer.core.calibration import (
+    RULES,
+    AlphaWasserstein,
+    Budget,
+    CalibrationRule,
+)
 from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.laws import LAWS, NoiseLaw, missing_members
 from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError, UnavailableRuleError
@@ -55,6 +60,43 @@ class Settings:
     target: tuple[float, float] | None
     confidence: float | None = None
     chooses_order: bool = False
+
+
+# What a guarantee calls the law of categories.
+_NO_LAW = "categorical"
+
+
+def check_law_of_estimator(law: Any, owner: str) -> None:
+    """Refuse what is no noise law, or bears the name of another.
+
+    Rules look up by name what is proven of the laws of this package.
+
+    Raises
+    ------
+    ParameterError
+        Says what is missing.
+    """
+    if law is None:
+        raise ParameterError(
+            f"{owner} has no noise law: give the class an attribute, law = MyLaw()"
+        )
+    if isinstance(law, type):
+        raise ParameterError(
+            f"{owner}.law is the class {law.__name__}: make one, law = {law.__name__}()"
+        )
+    missing = missing_members(law)
+    if missing:
+        raise ParameterError(
+            f"{owner}.law={law!r} is no noise law: it lacks {', '.join(missing)}; "
+            "subclass skpuffer.laws.NoiseLaw, which says what they are"
+        )
+    taken = law.name in LAWS and type(law) is not LAWS[law.name]
+    if taken or law.name == _NO_LAW:
+        raise ParameterError(
+            f"{owner}.law is a {type(law).__name__} named {law.name!r}, and what this "
+            "package proves of noise of that name may not hold for it: give it another "
+            "name"
+        )
 
 
 def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
@@ -102,6 +144,11 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
             f"calibration={rule!r} has no certified divergence under {law.name} noise: "
             "use calibration='transport', or RenyiPufferfishLaplace or "
             "RenyiPufferfishGaussian"
+        )
+    if issubclass(RULES[rule], AlphaWasserstein) and law.homogeneity is None:
+        raise UnavailableRuleError(
+            f"calibration={rule!r} needs an exponent of its own, and {law.name} noise "
+            "states none (its homogeneity is None): use calibration='transport'"
         )
     if RULES[rule].one_column and n_releases > 1 and law.name != "gaussian":
         raise UnavailableRuleError(

@@ -15,6 +15,7 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
+from skpuffer.core.laws import is_own, law_parameters
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
     SkippedPairWarning,
@@ -62,6 +63,9 @@ def make_guarantee(
     )
     if prior_model == "gaussian":
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
+    own = is_own(settings.law)
+    if own:
+        source += ", by the shift divergence that this noise law states of itself"
     sets = sample.sets
     if any(one is not None for one in sets):
         source = _CATEGORY_SOURCES.get(prior_model, source)
@@ -69,7 +73,8 @@ def make_guarantee(
         alpha=fitted.budget.alpha,
         epsilon=fitted.budget.epsilon,
         law=settings.law.name if sample.is_number.any() else "categorical",
-        power=getattr(settings.law, "power", None),
+        power=None if own else getattr(settings.law, "power", None),
+        law_parameters=law_parameters(settings.law) if own else (),
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
         rule=rule,

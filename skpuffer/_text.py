@@ -58,6 +58,20 @@ def range_text(
     return listed(shown)
 
 
+def law_text(name: str, parameters: Sequence[tuple[str, Any]]) -> str:
+    """Write a noise law with its parameters."""
+    shown = [
+        f"{key} {value:.10g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in parameters
+    ]
+    return f"{name} ({', '.join(shown)})" if shown else name
+
+
+def capitalised(text: str) -> str:
+    """Begin with a capital letter, and leave the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def mechanism_text(
     law: str,
     columns: Sequence[str],
@@ -78,7 +92,7 @@ def mechanism_text(
             )
     parts = []
     if numbers:
-        parts.append(f"{law.capitalize()} noise of scale {listed(numbers)}")
+        parts.append(f"{capitalised(law)} noise of scale {listed(numbers)}")
     if drawn:
         parts.append(
             "categories drawn with P(y | x) ∝ exp(−d(x, y)/θ), in whole units of "

@@ -19,6 +19,7 @@ from typing import Any
 
 from skpuffer._text import (
     label_text,
+    law_text,
     listed,
     mechanism_text,
     number_text,
@@ -38,6 +39,8 @@ class Guarantee:
         The Rényi order and bound in force, nats.
     law, power : str, float or None
         The noise law, and the power of exponential noise.
+    law_parameters : tuple of (name, value)
+        Those of a noise law that is none of this package.
     columns : tuple of str
         The released columns.
     scale : tuple of float
@@ -130,6 +133,7 @@ class Guarantee:
     versions: tuple[tuple[str, str], ...] = ()
     power: float | None = None
     rounding: tuple[float | None, ...] = ()
+    law_parameters: tuple[tuple[str, Any], ...] = ()
 
     def to_epsilon(self, delta: float) -> float:
         """Return the ε′ ≥ 0 of the (ε′, δ) promise that follows, perhaps infinite.
@@ -284,15 +288,21 @@ class Guarantee:
         return range_text(self.columns, self.bounds, self.categories)
 
     def _mechanism_text(self) -> str:
-        power = "" if self.power is None else f" (power {self.power:.10g})"
         return mechanism_text(
-            self.law + power, self.columns, self.scale, self.categories, self.metrics
+            self.law_text, self.columns, self.scale, self.categories, self.metrics
         )
+
+    @property
+    def law_text(self) -> str:
+        """The noise law in words, with its parameters."""
+        own = () if self.power is None else (("power", self.power),)
+        return law_text(self.law, own + self.law_parameters)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain values that JSON can hold, with the sentence."""
         card = {"guarantee": str(self), **asdict(self)}
         card["versions"] = dict(self.versions)
+        card["law_parameters"] = dict(self.law_parameters)
         card["group_sizes"] = [
             {"prior": prior, "secret": value, "rows": rows}
             for prior, value, rows in self.group_sizes

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import pandas as pd
 
+from skpuffer._base import AdditiveRelease
 from skpuffer._checks import choice
 from skpuffer._lazy import is_lazy
+from skpuffer._parameters import check_law_of_estimator
 from skpuffer._progress import progress, stepwise
+from skpuffer._text import law_text
 from skpuffer.core.calibration import RULES
+from skpuffer.core.laws import LAWS, NoiseLaw, law_parameters
 from skpuffer.counts import ConditionalCounts
 from skpuffer.exceptions import (
     ParameterError,
@@ -34,7 +38,7 @@ def compare_mechanisms(
     X: Any,
     *,
     secret: Any = None,
-    laws: Sequence[str] = ("laplace", "gaussian"),
+    laws: Sequence[str | NoiseLaw] = ("laplace", "gaussian"),
     calibrations: Sequence[str] = tuple(RULES),
     scopes: Sequence[str] = ("joint", "column"),
     verbose: int = 0,
@@ -50,8 +54,9 @@ def compare_mechanisms(
     secret : str, int, list of them, or array-like of shape (n,)
         The secret's column or columns in X; or its values, one a row. A list as long
         as X holds values.
-    laws : sequence of {"laplace", "gaussian", "exponential"}
-        "exponential" takes a `power` beside the parameters that all share.
+    laws : sequence of {"laplace", "gaussian", "exponential"} or NoiseLaw
+        "exponential" takes a `power` beside the parameters that all share. A law that
+        is given as it is goes by its name and parameters.
     calibrations : sequence of str
         Rules; by default all of them.
     scopes : sequence of {"joint", "column"}
@@ -112,22 +117,20 @@ def compare_mechanisms(
         if not names_columns(parameters.get("prior"), X):
             fit_arguments["prior"] = parameters.pop("prior")
     candidates = [
-        (choice("laws", law, tuple(_ESTIMATORS)), scope, rule)
-        for law in laws
+        (name, mechanism, scope, rule)
+        for name, mechanism in map(_named, laws)
         for scope in scopes
-        for rule in _rules_for(parameters, law, calibrations)
+        for rule in _rules_for(parameters, LAWS.get(name, mechanism.law), calibrations)
     ]
     lines = []
     one_column = False
     with reuse_fits(1), progress("comparing", "fit", shown=verbose) as report:
         step = stepwise(report, len(candidates))
-        for law, scope, rule in candidates:
+        for law, mechanism, scope, rule in candidates:
             own = dict(parameters)
             if law != "exponential":
                 own.pop("power", None)
-            estimator = _ESTIMATORS[law](
-                secret=secret, calibration=rule, scope=scope, **own
-            )
+            estimator = mechanism(secret=secret, calibration=rule, scope=scope, **own)
             repeats = one_column and scope != scopes[0]
             if not repeats and _fits(estimator, X, fit_arguments):
                 one_column = estimator.n_features_in_ == 1
@@ -165,15 +168,24 @@ def _fits(estimator: Any, X: Any, arguments: Mapping[str, Any]) -> bool:
     return True
 
 
+def _named(law: Any) -> tuple[str, type[AdditiveRelease]]:
+    """Return what a law is called, and the mechanism that has it."""
+    if isinstance(law, str):
+        return law, _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
+    check_law_of_estimator(law, "laws")
+    mechanism = type("OwnRelease", (AdditiveRelease,), {"law": law})
+    return law_text(law.name, law_parameters(law)), mechanism
+
+
 def _rules_for(
-    parameters: Mapping[str, Any], law: str, rules: Sequence[str]
+    parameters: Mapping[str, Any], law: Any, rules: Sequence[str]
 ) -> list[str]:
     """Return the rules that go with a law, the order and the prior model."""
-    prior_model = parameters.get("prior_model")
-    if law == "gaussian" and parameters.get("alpha") == float("inf"):
+    prior_model, alpha = parameters.get("prior_model"), parameters.get("alpha")
+    if isinstance(alpha, Real) and alpha > law.max_order:
         return []
     if prior_model == "gaussian":
-        return ["transport"] if law == "gaussian" else []
+        return ["transport"] if law.name == "gaussian" else []
     return [r for r in rules if (prior_model, r) != ("population", "exact")]
 
 

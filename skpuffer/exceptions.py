@@ -1,6 +1,7 @@
 """Errors and warnings with names that a user can catch or filter."""
 
 from skpuffer.core.calibration import CalibrationError
+from skpuffer.core.law_checks import LawError
 from skpuffer.core.plans import TransportPlanError
 
 __all__ = [
@@ -8,6 +9,7 @@ __all__ = [
     "CategoriesFromDataWarning",
     "DuplicateRowsWarning",
     "ExcessiveNoiseWarning",
+    "LawError",
     "ParameterError",
     "ReproducibleNoiseWarning",
     "SkippedPairWarning",

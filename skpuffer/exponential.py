@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from skpuffer._base import AdditiveRelease
 from skpuffer._checks import number
@@ -69,8 +69,6 @@ class RenyiPufferfishExponential(AdditiveRelease):
     array([ True])
     """
 
-    _law: ClassVar[str] = "exponential"
-
     def __init__(
         self,
         alpha: float | str = 2.0,
@@ -120,7 +118,9 @@ class RenyiPufferfishExponential(AdditiveRelease):
         )
         self.power = power
 
-    def _law_instance(self) -> Exponential:
+    @property
+    def law(self) -> Exponential:  # type: ignore[override]
+        """The noise of the current power."""
         power = number("power", self.power)
         try:
             return Exponential(power)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from skpuffer._base import AdditiveRelease
+from skpuffer.core.laws import Gaussian, Laplace, NoiseLaw
 
 _PARAMETERS = """
     The promise: for the fitted prior (or every prior of `prior_model`) and each
@@ -165,7 +166,7 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     (array([0.]), 'ZeroNoiseWarning')
     """
 
-    _law: ClassVar[str] = "laplace"
+    law: ClassVar[NoiseLaw] = Laplace()
 
 
 @documented(
@@ -204,4 +205,4 @@ class RenyiPufferfishGaussian(AdditiveRelease):
     1.444
     """
 
-    _law: ClassVar[str] = "gaussian"
+    law: ClassVar[NoiseLaw] = Gaussian()

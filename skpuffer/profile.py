@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +31,8 @@ _LOW, _HIGH = -2, 3
 _DENSITY = ((8, 16), (64, 8), (math.inf, 4))
 
 
-def profile_orders(n_pairs: int) -> list[float]:
+@lru_cache
+def profile_orders(n_pairs: int) -> tuple[float, ...]:
     """Return the finite orders at which a release of so many pairs is bounded.
 
     Examples
@@ -40,8 +42,7 @@ def profile_orders(n_pairs: int) -> list[float]:
     """
     density = next(density for most, density in _DENSITY if n_pairs <= most)
     count = (_HIGH - _LOW) * density + 1
-    orders: list[float] = (1 + np.logspace(_LOW, _HIGH, count)).tolist()
-    return orders
+    return tuple((1 + np.logspace(_LOW, _HIGH, count)).tolist())
 
 
 @dataclass(frozen=True)
@@ -233,15 +234,18 @@ def _lowered(orders: list[float], bounds: list[float], limit: float) -> list[flo
         moment = (alpha - 1) * bound
         if math.isinf(moment):
             continue
-        rise = _slope(hull[-1], (alpha, moment))
-        while rises and rises[-1] >= rise:
+        while True:
+            before, below = hull[-1]
+            rise = (moment - below) / (alpha - before)
+            if not rises or rises[-1] < rise:
+                break
             hull.pop()
             rises.pop()
-            rise = _slope(hull[-1], (alpha, moment))
         hull.append((alpha, moment))
         rises.append(rise)
-    while len(hull) > 2 and _slope(hull[-2], hull[-1]) > limit:
+    while len(rises) > 1 and rises[-1] > limit:
         hull.pop()
+        rises.pop()
     last, moment = hull[-1]
     places, moments = np.array(hull).T
     joined = np.interp(orders, places, moments).tolist()
@@ -250,7 +254,3 @@ def _lowered(orders: list[float], bounds: list[float], limit: float) -> list[flo
         chord = below if alpha <= last else moment + (alpha - last) * limit
         lowered.append(min(bound, chord / (alpha - 1) * (1 + 2.0**-50)))
     return lowered
-
-
-def _slope(left: tuple[float, float], right: tuple[float, float]) -> float:
-    return (right[1] - left[1]) / (right[0] - left[0])

@@ -349,7 +349,7 @@ def test_no_noise_at_all_is_drawn_at_zero():
 
 
 def mixture(values, noise, points):
-    law = getattr(stats, {"laplace": "laplace", "gaussian": "norm"}[noise._law])
+    law = getattr(stats, {"laplace": "laplace", "gaussian": "norm"}[noise.law.name])
     return np.mean([law.pdf(points, x, noise.scale_[0]) for x in values], axis=0)
 
 

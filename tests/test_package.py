@@ -15,7 +15,7 @@ from packaging.version import Version
 from paths import shared
 
 import skpuffer
-from skpuffer import audit, displays, exceptions, metrics
+from skpuffer import audit, displays, exceptions, laws, metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -49,7 +49,7 @@ def test_version_is_that_of_the_metadata():
 
 def public_members():
     """Yield each public object with its name, and what its class defines in public."""
-    for module in (skpuffer, exceptions, audit, displays, metrics):
+    for module in (skpuffer, exceptions, audit, displays, laws, metrics):
         for name in module.__all__:
             thing = getattr(module, name)
             if isinstance(thing, str):

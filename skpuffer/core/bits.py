@@ -23,9 +23,11 @@ _KEYED_BLOCK = 2**12  # words of one hash
 
 
 class BitSource(Protocol):
-    """Where random words come from: `words(n)` never returns the same word twice."""
+    """Where random words come from: no bit of them may be used for two draws."""
 
-    def words(self, n: int, /) -> Words: ...  # noqa: D102
+    def words(self, n: int, /) -> Words:
+        """Return `n` fresh words, uint64."""
+        ...
 
 
 class SystemBits:

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from skpuffer._checks import column_position, numbers_in
+from skpuffer._text import capitalised
 from skpuffer.comparison import compare_mechanisms, count_lazy_rows
+from skpuffer.core.laws import NoiseLaw
 from skpuffer.displays._canvas import (
     DASHES,
     MARKERS,
@@ -82,7 +84,7 @@ class NoiseDisplay:
         secret: Any,
         alphas: Sequence[float] = (1.5, 2, 4, 8, 16, 32),
         epsilons: Sequence[float] = (0.5, 1, 2),
-        laws: Sequence[str] = ("laplace", "gaussian"),
+        laws: Sequence[str | NoiseLaw] = ("laplace", "gaussian"),
         calibrations: Sequence[str] = ("transport",),
         scope: str = "joint",
         column: Any = None,
@@ -102,7 +104,7 @@ class NoiseDisplay:
             Finite orders above 1.
         epsilons : sequence of float
             Budgets, nats.
-        laws : sequence of {"laplace", "gaussian", "exponential"}
+        laws : sequence of {"laplace", "gaussian", "exponential"} or NoiseLaw
         calibrations : sequence of str
             Rules; those that cannot serve such a release are left out.
         scope : {"joint", "column"}, default="joint"
@@ -244,7 +246,7 @@ class NoiseDisplay:
 
     def _label(self, ax: Any, relative: bool) -> None:
         laws = set(self.table["law"])
-        noise = f"{min(laws).capitalize()} noise" if len(laws) == 1 else "noise"
+        noise = f"{capitalised(min(laws))} noise" if len(laws) == 1 else "noise"
         named = "mean over columns" if self.column is None else f"of {self.column}"
         if not relative:
             ax.set_ylabel(f"{noise}, standard deviation\n(units {named})")
@@ -262,7 +264,7 @@ class NoiseDisplay:
         laws, rules = ({one[part] for one in mechanisms} for part in (0, 1))
         for law, rule in mechanisms if len(mechanisms) > 1 else []:
             line = self.lines_[law, rule, budgets[0]]
-            words = [law.capitalize()] if len(laws) > 1 else []
+            words = [capitalised(law)] if len(laws) > 1 else []
             words += [rule] if len(rules) > 1 else []
             style = {"color": line.get_color(), "marker": line.get_marker(), "ms": 5}
             handles[0].append(Line2D([], [], label=", ".join(words), **style))

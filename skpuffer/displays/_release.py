@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._checks import column_position
-from skpuffer._text import label_text
+from skpuffer._text import capitalised, label_text
 from skpuffer._validation import read_again
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
@@ -170,7 +170,8 @@ class ReleaseDisplay:
         if known is None:
             what = _numbers(shown, estimator._fitted_law, scale)
             clipped = ", before clipping" if estimator.clip_output else ""
-            law, sign = guarantee.law.capitalize(), _SYMBOLS[guarantee.law]
+            law = capitalised(guarantee.law_text)
+            sign = _SYMBOLS.get(guarantee.law, "scale")
             title = f"{law} noise, {sign} = {short(scale)}{clipped}"
         else:
             what = _categories(shown, known, estimator.categories_[names[place]])

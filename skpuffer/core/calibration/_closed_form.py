@@ -38,6 +38,12 @@ class ClosedForm(AlphaWasserstein):
         """Evaluate the formula, in units of the weights."""
         if math.isinf(budget.alpha) or witness.is_zero:
             return super().unit_scale(witness, law, budget, weights)
+        degree = law.homogeneity
+        if degree is None:
+            raise ValueError(
+                f"the closed form needs an exponent that is a power of the scale, and "
+                f"{law.name} noise states none: use the transport rule"
+            )
         exponents = self.exponents(witness.shifts, law, budget, weights)
         # Where they underflow, a larger one in their place costs noise.
         least = sys.float_info.min
@@ -46,7 +52,7 @@ class ClosedForm(AlphaWasserstein):
         log_ratio = math.log(top) - math.log(mean)
         power = top / _log_one_plus_scaled(log_ratio, budget.log_target)
         # A relative 1e-14 covers the round-off of the formula.
-        return float(np.power(power, 1 / law.homogeneity)) * (1 + 1e-14)
+        return float(np.power(power, 1 / degree)) * (1 + 1e-14)
 
 
 def _log_one_plus_scaled(log_ratio: float, exponent: float) -> float:

@@ -39,7 +39,7 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
 # Shifts times orders whose divergences are computed at once.
-_WORK = 2**14
+_WORK = 2**17
 # Cells whose root is found first where there are more shifts.
 _FEW = 2**8
 # As logarithms: how well it is found, how long a last step by the fall there may be, and
@@ -114,8 +114,8 @@ class ShiftRule(ABC):
         Its root on few cells in place of very many shifts.
         """
         few = _few(witness, law)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spans = np.nan_to_num(few.shifts.max(axis=0) / weights)
+        used = weights > 0
+        spans = few.shifts.max(axis=0)[used] / weights[used]
         # The largest may underflow to zero, which has no logarithm.
         start = Root(max(float(spans.max()), sys.float_info.min), 1.5)
         if few is witness:

@@ -1,15 +1,58 @@
 """Noise laws by name; a new law is one file here and one line below."""
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 from skpuffer.core.laws._exponential import Exponential
 from skpuffer.core.laws._gaussian import Gaussian
 from skpuffer.core.laws._laplace import Laplace
-from skpuffer.core.laws._protocol import NoiseLaw
+from skpuffer.core.laws._protocol import NoiseLaw, standardised
 
 # Each makes a law; parameters that a law has are keywords with defaults.
 LAWS: dict[str, Callable[..., NoiseLaw]] = {
     law.name: law for law in (Laplace, Gaussian, Exponential)
 }
 
-__all__ = ["LAWS", "Exponential", "Gaussian", "Laplace", "NoiseLaw"]
+__all__ = [
+    "LAWS",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "NoiseLaw",
+    "is_own",
+    "law_parameters",
+    "missing_members",
+    "standardised",
+]
+
+
+def is_own(law: NoiseLaw) -> bool:
+    """Whether a law is none of this package.
+
+    >>> is_own(Laplace())
+    False
+    """
+    return type(law) not in LAWS.values()
+
+
+def law_parameters(law: NoiseLaw) -> tuple[tuple[str, Any], ...]:
+    """Return the parameters of a law that is a dataclass: its fields.
+
+    >>> law_parameters(Exponential(0.5)), law_parameters(Laplace())
+    ((('power', 0.5),), ())
+    """
+    if not is_dataclass(law):
+        return ()
+    return tuple((one.name, getattr(law, one.name)) for one in fields(law))
+
+
+def missing_members(law: Any) -> list[str]:
+    """Return what a law has to have and something lacks, in alphabetical order.
+
+    >>> missing_members(Laplace()), missing_members(1)[:2]
+    ([], ['convex', 'homogeneity'])
+    """
+    names = {name for name in dir(NoiseLaw) if not name.startswith("_")}
+    names.update(n for n in NoiseLaw.__annotations__ if not n.startswith("_"))
+    return sorted(name for name in names if not hasattr(law, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
@@ -18,36 +19,52 @@ Order = float | FloatArray
 class NoiseLaw(Protocol):
     """A symmetric additive noise, independent per column, with a scale per column.
 
+    The base of a law of one's own, which gives what has no default here: `name`,
+    `max_order`, `shift_divergence`, `noise_std`, `logpdf` and `perturb`. A law does not
+    change once it is made: threads share it, and what fit took is what is released.
+    Parameters are the fields of a frozen dataclass, and stand in the guarantee.
+
+    A promise is as good as the law's `shift_divergence`, which nothing proves but its
+    author; `skpuffer.laws.check_law` compares it with quadrature.
+
     Attributes
     ----------
     name : str
-        The key in `LAWS`.
+        The key in `LAWS`; of another law, a name that none of these has.
     max_order : float
-        The largest Rényi order with a finite divergence between shifts.
+        The largest Rényi order with a finite divergence between shifts. None above is
+        asked for.
     """
 
     name: ClassVar[str]
     max_order: ClassVar[float]
 
     @property
-    def homogeneity(self) -> float:
-        """`wasserstein_exponent` is proportional to ``scale ** -homogeneity``."""
-        ...
+    def homogeneity(self) -> float | None:
+        """`wasserstein_exponent` is proportional to ``scale ** -homogeneity``.
+
+        None, the default, where there is no such exponent: the rules that use it are
+        refused.
+        """
+        return None
 
     @property
     def convex(self) -> bool:
         """Whether the exponential of every exponent is convex in one shift.
 
-        Where it is concave near zero, no mean of shifts bounds it, and the monotone
-        coupling may not be the best one.
+        At every order, of (α−1) times the divergence and of `wasserstein_exponent`
+        alike. Where it is concave somewhere, no mean of shifts bounds it, and the
+        monotone coupling may not be the best one. False, the default, costs time and a
+        little noise, and is right for every law; True is a claim to be proven.
         """
-        ...
+        return False
 
     @property
     def sources(self) -> Mapping[str, str]:
         """What rules rest on for this law, by name, where not on their own source."""
-        ...
+        return {}
 
+    @abstractmethod
     def shift_divergence(
         self, shifts: ArrayLike, *, alpha: Order, scale: ArrayLike
     ) -> FloatArray:
@@ -67,7 +84,8 @@ class NoiseLaw(Protocol):
         -------
         ndarray of shape (m,), or (a, m) of several orders
             In nats, summed over the columns: exact up to round-off, or an upper bound
-            where the law says so.
+            where the law says so. It bounds the noise that `perturb` adds, whose shifts
+            are whole steps of the grid.
         """
         ...
 
@@ -79,16 +97,22 @@ class NoiseLaw(Protocol):
         Its exponential bounds the transport cost ``exp((alpha - 1) * divergence)``
         from above.
         """
-        ...
+        raise ValueError(
+            f"{self.name} noise has no exponent for the α-Wasserstein condition: use the "
+            "transport rule"
+        )
 
+    @abstractmethod
     def noise_std(self, scale: ArrayLike) -> FloatArray:
         """Return the noise's standard deviation, in data units, shape of `scale`."""
         ...
 
+    @abstractmethod
     def logpdf(self, values: ArrayLike, *, scale: float) -> FloatArray:
-        """Log density of the continuous law at `values`."""
+        """Log density of the continuous law at `values`, of any shape."""
         ...
 
+    @abstractmethod
     def perturb(
         self,
         values: FloatArray,
