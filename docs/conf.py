@@ -21,6 +21,7 @@ from docutils import nodes  # noqa: E402
 import skpuffer  # noqa: E402
 import skpuffer.audit  # noqa: E402
 import skpuffer.displays  # noqa: E402
+import skpuffer.laws  # noqa: E402
 import skpuffer.metrics  # noqa: E402
 
 project = "skpuffer"
@@ -61,7 +62,13 @@ autosummary_context = {
             )
             if not member.startswith("_")
         ]
-        for module in (skpuffer, skpuffer.audit, skpuffer.displays, skpuffer.metrics)
+        for module in (
+            skpuffer,
+            skpuffer.audit,
+            skpuffer.displays,
+            skpuffer.laws,
+            skpuffer.metrics,
+        )
         for name in module.__all__
         if inspect.isclass(getattr(module, name))
     },

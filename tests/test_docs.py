@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MODULES = ["", ".audit", ".displays", ".exceptions", ".metrics"]
+MODULES = ["", ".audit", ".displays", ".exceptions", ".laws", ".metrics"]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
