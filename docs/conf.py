@@ -187,8 +187,22 @@ def end_blocks(app: object, doctree: nodes.document) -> None:
             block[:] = [nodes.Text(block.rawsource)]
 
 
+def keep_bars(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Let |x| in a docstring be a distance, and no substitution."""
+    shown = False
+    for place, line in enumerate(lines):
+        shown = line.lstrip().startswith(">>>") or (shown and bool(line.strip()))
+        if not shown:
+            parts = re.split(r"(``.+?``|`[^`]+`)", line)
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[place] = "".join(parts)
+
+
 def setup(app: object) -> None:
     """Draw before the sources are read, and tidy what was read."""
     app.connect("builder-inited", draw_figures)
+    app.connect("autodoc-process-docstring", keep_bars)
     app.connect("source-read", say_what_did_not_run)
     app.connect("doctree-read", end_blocks)
