@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
@@ -17,6 +18,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import figures  # noqa: E402
 from docutils import nodes  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 
 import skpuffer  # noqa: E402
 import skpuffer.audit  # noqa: E402
@@ -44,14 +46,28 @@ extensions = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_build", "_templates", "gallery/*.md", "gallery/**/*.md"]
 templates_path = ["_templates"]
-# Names in docstrings are parameters more often than public names.
-default_role = "code"
+# Public names in docstrings are links; other names are parameters.
+default_role = "name"
 
 # Markdown
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # The reference
+MODULES = (
+    skpuffer,
+    skpuffer.audit,
+    skpuffer.displays,
+    skpuffer.exceptions,
+    skpuffer.laws,
+    skpuffer.metrics,
+)
+PUBLIC = {
+    name: f"{module.__name__}.{name}" for module in MODULES for name in module.__all__
+}
+# Pages of names that are gone would stay.
+for old in (DOCS / "generated").glob("*.rst"):
+    old.unlink()
 autosummary_generate = True
 autosummary_context = {
     "properties": {
@@ -62,13 +78,7 @@ autosummary_context = {
             )
             if not member.startswith("_")
         ]
-        for module in (
-            skpuffer,
-            skpuffer.audit,
-            skpuffer.displays,
-            skpuffer.laws,
-            skpuffer.metrics,
-        )
+        for module in MODULES
         for name in module.__all__
         if inspect.isclass(getattr(module, name))
     },
@@ -187,6 +197,32 @@ def end_blocks(app: object, doctree: nodes.document) -> None:
             block[:] = [nodes.Text(block.rawsource)]
 
 
+def name_role(
+    role: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Any,
+    options: object = None,
+    content: object = None,
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """Show a name as code, and link it if it is public."""
+    shown = nodes.literal(rawtext, text)
+    if text not in PUBLIC or text in ("exceptions", "__version__"):
+        return [shown], []
+    link = addnodes.pending_xref(
+        rawtext,
+        shown,
+        refdomain="py",
+        reftype="obj",
+        reftarget=PUBLIC[text],
+        refexplicit=True,
+        refdoc=inliner.document.settings.env.docname,
+        refwarn=True,
+    )
+    return [link], []
+
+
 def keep_bars(
     app: object, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
@@ -200,8 +236,9 @@ def keep_bars(
             lines[place] = "".join(parts)
 
 
-def setup(app: object) -> None:
+def setup(app: Any) -> None:
     """Draw before the sources are read, and tidy what was read."""
+    app.add_role("name", name_role)
     app.connect("builder-inited", draw_figures)
     app.connect("autodoc-process-docstring", keep_bars)
     app.connect("source-read", say_what_did_not_run)
