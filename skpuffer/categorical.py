@@ -112,8 +112,8 @@ class RenyiPufferfishCategorical(RowRelease):
 
     References
     ----------
-    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
-    Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy. 2016.
+    * Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    * Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy. 2016.
 
     Examples
     --------
