@@ -58,7 +58,7 @@ class AdditiveRelease(Release):
     >>> df = pd.DataFrame({"age": [30, 31, 40, 41] * 10, "sex": ["F", "M"] * 20})
     >>> release = SharpRelease(alpha=4, epsilon=1, secret="sex").fit(df)
     >>> release.scale_.round(3), release.transform(df).shape
-    (array([0.736]), (40, 1))
+    (array([0.892]), (40, 1))
     """
 
     law: ClassVar[NoiseLaw]

@@ -27,7 +27,7 @@ from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import CountedRows, Sample, read_sample
-from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.laws import LAWS, NoiseLaw, is_own
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
@@ -46,7 +46,6 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     # Whether there may be categories among the columns.
     _mixed: ClassVar[bool] = False
-    _fitted_law: NoiseLaw
 
     def fit(
         self,
@@ -214,8 +213,8 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         self._dropped = sample.dropped
         self._ranges = sample.ranges.copy()
         self._unchanged = fitted.unchanged
-        # Parameters that it follows from may be set anew before a release.
-        self._fitted_law = settings.law
+        # The guarantee knows those of the package by their names.
+        self._own_law = settings.law if is_own(settings.law) else None
         self._keep(sample)
         # A holder, so that transform can count without changing an attribute.
         self._calls = {"made": 0}
@@ -231,6 +230,15 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     def _parameters(self) -> dict[str, Any]:
         """Return every parameter: `get_params`, without reading the signature again."""
         return {name: getattr(self, name) for name in _names_of(type(self))}
+
+    @property
+    def _fitted_law(self) -> NoiseLaw:
+        """The law that fit calibrated: its parameters may have been set anew since."""
+        if self._own_law is not None:
+            return self._own_law
+        guarantee = self.guarantee_
+        power = {} if guarantee.power is None else {"power": guarantee.power}
+        return LAWS[guarantee.law](**power)
 
     def _keep(self, sample: Sample) -> None:
         """Keep what else transform needs: nothing of the rows."""

@@ -63,16 +63,15 @@ def log_integral(log_f: LogFunction, edges: FloatArray) -> float:
             _TOLERANCE / len(edges)
         )
         done.append(_log_sum(both[close]))
-        if close.all():
-            break
         rest = ~close
         low, high = (
             np.append(low[rest], middle[rest]),
             np.append(middle[rest], high[rest]),
         )
         whole = halves[:, rest].ravel()
-    else:
-        done.append(_log_sum(whole))
+        if not len(low):
+            break
+    done.append(_log_sum(whole))
     return _log_sum(np.array(done))
 
 
