@@ -53,7 +53,7 @@ class RenyiPufferfishCategorical(RowRelease):
         lists, with a `CategoriesFromDataWarning`, since which categories occur is
         data. At most 256 a column.
     metric : str, matrix, callable, or mapping from column to these, default="discrete"
-        "discrete": 1 between any two categories. "ordinal": |i − j| in the order of
+        "discrete": 1 between any two categories. "ordinal": ``|i − j|`` in the order of
         `categories`. A matrix of distances in that order, or a callable of two labels:
         symmetric, zero for equal labels, otherwise positive and finite; no triangle
         inequality is needed.
@@ -112,8 +112,8 @@ class RenyiPufferfishCategorical(RowRelease):
 
     References
     ----------
-    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
-    Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy. 2016.
+    * Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    * Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy. 2016.
 
     Examples
     --------

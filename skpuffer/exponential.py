@@ -12,7 +12,7 @@ from skpuffer.mechanisms import documented
 
 _POWER = """\
     power : float, default=0.5
-        p of the noise's density, proportional to exp(−(|z| / s)^p), from 0.2 to 1,
+        p of the noise's density, proportional to ``exp(−(|z| / s)^p)``, from 0.2 to 1,
         where it is Laplace noise. A smaller power makes far shifts cheaper beside near
         ones, and the tails heavier: the noise's deviation is 11 s at 0.5. Below 0.2 it
         is more than 6e4 s, and the power is refused. Most data need least at 1.
@@ -28,9 +28,9 @@ _POWER = """\
 class RenyiPufferfishExponential(AdditiveRelease):
     """Release columns with exponential noise calibrated to a secret column.
 
-    The exponential mechanism for the metric |x − y|^p, of densities proportional to
-    exp(−|z|^p / θ), θ = s^p. For p < 1 the divergence of a shift is known by an upper
-    bound, what a log ratio within ±|z|^p / θ allows at the order: "transport" and
+    The exponential mechanism for the metric ``|x − y|^p``, of densities proportional
+    to ``exp(−|z|^p / θ)``, θ = s^p. For p < 1 the divergence of a shift is known by an
+    upper bound, what a log ratio within ``±|z|^p / θ`` allows at the order: "transport" and
     "w_inf" are calibrated with that (less than the α−1 form of the published condition
     needs), and ``calibration="exact"`` is refused. Costs are
     concave near zero there, so that the best of several couplings counts: the monotone

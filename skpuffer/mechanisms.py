@@ -136,9 +136,9 @@ class RenyiPufferfishLaplace(AdditiveRelease):
 
     References
     ----------
-    Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
-    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
-    Mironov: Rényi differential privacy. CSF 2017 (Proposition 6).
+    * Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
+    * Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    * Mironov: Rényi differential privacy. CSF 2017 (Proposition 6).
 
     Examples
     --------
@@ -186,9 +186,9 @@ class RenyiPufferfishGaussian(AdditiveRelease):
 
     References
     ----------
-    Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
-    Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
-    Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy. 2020.
+    * Pierquin, Bellet, Tommasi, Boussard: Rényi Pufferfish privacy. ICML 2024.
+    * Ding, Yang, Zhang: α-Wasserstein mechanism for Rényi Pufferfish privacy. 2026.
+    * Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy. 2020.
 
     Examples
     --------

@@ -86,8 +86,8 @@ class RunningAudit(BaseEstimator):
 
     References
     ----------
-    Ville: Étude critique de la notion de collectif. 1939.
-    Shekhar, Ramdas: Nonparametric two-sample testing by betting. 2024.
+    * Ville: Étude critique de la notion de collectif. 1939.
+    * Shekhar, Ramdas: Nonparametric two-sample testing by betting. 2024.
 
     Examples
     --------

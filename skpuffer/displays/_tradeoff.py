@@ -119,7 +119,7 @@ class TradeoffDisplay:
         cv_results : mapping
             ``search.cv_results_``.
         privacy : str
-            The privacy parameter, with or without "param_" before it. It holds numbers.
+            The privacy parameter, with or without ``param_`` before it. It holds numbers.
         metric : str, optional
             The name of the scorer where there are several; "score" where there is one.
         lines : sequence of str, optional
