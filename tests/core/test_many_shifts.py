@@ -184,6 +184,16 @@ def test_a_calibration_bounds_orders_one_by_one_where_it_knows_no_better():
     assert one[3] > 1 > one[0]
 
 
+def test_at_infinity_the_largest_shift_of_any_pair_counts():
+    both = [PAIRS["normal"], PAIRS["tails"]]
+    answer = calibrate(both, LAWS["laplace"](), RULES["transport"](), Budget(4.0, 1.0))
+    sides = ((item.first.support, item.second.support) for item in both)
+    farthest = max(np.abs(first - second).max() for first, second in sides)
+    found = answer.divergence(math.inf) * answer.scale[0]
+    # Rounding to the grid adds a step at the most.
+    assert farthest <= found <= farthest + 2**-19 * answer.scale[0]
+
+
 # --- what a bound remembers ---
 
 

@@ -214,6 +214,39 @@ def test_the_tail_is_exact(kind, t):
     assert stats.binomtest(k.size, n, min(expected, 1.0)).pvalue > LEVEL
 
 
+@pytest.mark.parametrize("t", [1, 2**20 + 12345])
+@pytest.mark.parametrize("kind", KINDS)
+def test_acceptance_in_the_octaves_of_the_tail(kind, t):
+    # k is accepted with a probability that makes up for that of its octave, exactly.
+    weights = KINDS[kind](t)
+    stairs = staircase(weights)
+    rng, tried = np.random.default_rng(47), 0
+    for octave in range(12):
+        size = stairs.tail + octave
+        place = int(rng.integers(2**40)) * 2**size // 2**42
+        k = 2**size + place
+        with mpmath.workdps(60):
+            # The octave has 2^-(i+1) of the slot, and 2^(J+i) values.
+            edge = stairs.unit * exact(weights, k) * 2 ** (size + octave + 1)
+            height = int(edge)
+        if height < 2:
+            break
+        tried += 1
+        for v, accepted in ((height - 1, True), (height + 1, False)):
+            found, accept = sampling_blocks._compare(
+                np.zeros(1, dtype=np.int32),
+                np.array([v >> 32], dtype=np.int32),
+                np.array([v & (2**32 - 1)], dtype=np.uint32),
+                weights,
+                stairs,
+                Words([2 ** (63 - octave), place << (64 - size)]),
+            )
+            assert accept.tolist() == [accepted]
+            if accepted:
+                assert found.tolist() == [k]
+    assert tried >= (5 if kind == "power 0.2" else 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_acceptance_at_boundaries(kind):
     rng = np.random.default_rng(46)
