@@ -222,6 +222,9 @@ def test_infinite_order():
     near = Laplace().shift_divergence([[4.0]], alpha=1e12, scale=1.0)
     assert near == pytest.approx([4.0], rel=1e-10)
     assert Gaussian.max_order < math.inf
+    shifts = [[0.0, 0.0], [0.0, 1e-9], [2.0, 0.0]]
+    found = Gaussian().shift_divergence(shifts, alpha=math.inf, scale=1.0)
+    assert found.tolist() == [0.0, math.inf, math.inf]
 
 
 def test_order_one():

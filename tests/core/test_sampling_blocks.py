@@ -343,6 +343,23 @@ def test_values_beyond_64_bits_are_cut_off_as_sums():
         float(2**60 - 2),
         float(2**53 + 3),
     ]
+    # Either side alone: floats would add another number than the nearest to the sum.
+    for sign, (noise, index) in itertools.product(
+        (1, -1),
+        (
+            ([FARTHEST, 2**60 + 129, 5], [0, 2**52 - 1, 3]),
+            # One value alone is far away, and just.
+            ([2**53 + 1, 0, 0, 0, 0], [1, 2, 0, 0, 0]),
+        ),
+    ):
+        values = sign * np.array(index, dtype=float) * grid_step(1.0)
+        drawn = sign * np.array(noise)
+        released = release_on_grid(
+            values, 1.0, lambda size, t, bits, drawn=drawn: drawn.copy(), SystemBits()
+        )
+        found = released / grid_step(1.0) * sign
+        sums = [min(k + i, 2**61) for k, i in zip(noise, index, strict=True)]
+        assert found.tolist() == [float(k) for k in sums]
 
 
 @pytest.mark.parametrize("kind", KINDS)

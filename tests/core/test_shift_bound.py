@@ -55,6 +55,15 @@ def test_the_grid_leaves_a_column_without_noise_alone():
     assert grouped.on_grid(np.array([0.5, 0.25])).shifts[1, 0] == 0
 
 
+@pytest.mark.parametrize("shift", [5e-324, 1e-300, 0.7])
+def test_no_shift_is_too_small_to_be_moved_by_a_step(shift):
+    # Even where its quotient by the step underflows to zero.
+    bound = ShiftBound(np.array([[shift], [0.0]]), np.array([0.5, 0.5]))
+    with np.errstate(under="ignore"):
+        moved = bound.on_grid(np.array([4.0]))
+    assert moved.shifts.tolist() == [[4.0], [0.0]]
+
+
 def convex_costs(top):
     """Convex functions, and whether they grow by less than e^30 up to `top`."""
     for law, alpha, factor in itertools.product(
