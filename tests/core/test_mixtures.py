@@ -370,6 +370,24 @@ def test_the_larger_direction_of_the_atoms_counts(masses):
     assert item.divergence(math.inf) == pytest.approx(math.log(2), rel=1e-12)
 
 
+@pytest.mark.parametrize("least", [1e-250, 1e-150])
+def test_probabilities_near_the_end_of_the_floats_are_left_out(least):
+    for sides in (([0.0, 1.0], [2.0]), ([2.0], [0.0, 1.0])):
+        masses = [[least, 1.0] if len(side) == 2 else None for side in sides]
+        item = mixtures(*sides, masses)
+        assert (item is None) == (least < 1e-200)
+        if item is not None:
+            found = min(item.first.least, item.second.least)
+            assert found == pytest.approx(least, rel=1e-12)
+
+
+def test_atoms_that_meet_on_the_grid_are_one():
+    item = Atomic(np.array([0.0, 0.5, 1.0, 1.2, 1.3]), np.array([1, 2, 3, 4, 5]))
+    moved = item.on_grid(0.5)
+    assert moved.places.tolist() == [0.0, 0.5, 1.0, 1.5]
+    assert moved.mass.tolist() == [1, 2, 7, 5]
+
+
 def test_a_pair_of_one_column_only():
     sides = [conditional([[0.0, x]]) for x in (0.0, 1.0)]
     with pytest.raises(ValueError, match="one column"):
