@@ -609,3 +609,18 @@ def test_products_that_may_vanish_say_nothing():
     found = item.divergence(2.0, scale)
     expected = math.log(max((1.2**2 + 0.8**2) / 2, (1 / 1.2 + 1 / 0.8) / 2))
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_constant_category_costs_nothing_in_the_exact_rule():
+    alone = pair_of(([3, 1], [1, 2]), discrete(2))
+    sides = (
+        Conditional.from_rows([[0.0, 0.0]] * n + [[1.0, 0.0]] * m)
+        for n, m in ((3, 1), (1, 2))
+    )
+    both = RowPair(*sides, np.array([1.0, 0.0]), (discrete(2), discrete(1)))
+    budget = Budget(2.0, 0.2)
+    expected, found = (
+        calibrate([pair], LAW, RowExact(), budget).scale for pair in (alone, both)
+    )
+    assert expected[0] > 0
+    assert found.tolist() == [expected[0], 0.0]

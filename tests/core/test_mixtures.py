@@ -253,6 +253,17 @@ def test_a_wide_span_needs_a_finer_step():
     assert expected * (1 - 1e-12) <= found.upper <= expected * (1 + 1e-6)
 
 
+def test_what_only_bounds_speak_for_is_charged_in_full(monkeypatch):
+    # Panels where nothing matters have a bound, and half of it in the estimate.
+    none, rest = Panels(np.zeros(0), np.zeros(0)), np.array([2.0, 3.0])
+    monkeypatch.setattr(
+        gaussian_module, "_panels", lambda *given: (none, rest.copy(), np.zeros(2))
+    )
+    found = bound("gaussian", mixtures([0.0], [1.0]), 2.0, 1.0, 1.0)
+    assert found.estimate == pytest.approx(math.log1p(1.5))
+    assert math.log1p(3.0) <= found.upper <= math.log1p(3.0) * (1 + 1e-9)
+
+
 def test_few_nodes_stand_for_many_atoms(monkeypatch):
     rng = np.random.default_rng(3)
     weights = rng.integers(1, 9, 3000)

@@ -282,6 +282,50 @@ def test_acceptance_at_boundaries(kind):
     assert tried > 5
 
 
+class Off:
+    """Weights whose floats are off by half of what they may be."""
+
+    def __init__(self, weights, side):
+        self.power, self.total, self.bounds = (
+            weights.power,
+            weights.total,
+            weights.bounds,
+        )
+        self.exponent = lambda k: weights.exponent(k) * (1 + side * 2.0**-49)
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_floats_decide_nothing_that_is_in_doubt(kind, side):
+    # At small scales heights are whole numbers that floats do not tell apart.
+    law, rng, tried = KINDS[kind](7), np.random.default_rng(48), 0
+    weights = Off(law, side)
+    stairs = staircase(weights)
+    for slot in rng.integers(1, stairs.n_open, 400).tolist():
+        width, low = int(stairs.width[slot]), int(stairs.low[slot])
+        k = low + int(rng.integers(2 ** (49 - width)))
+        with mpmath.workdps(60):
+            edge = int(stairs.unit * exact(law, k))
+        place = edge - int(stairs.height[slot])
+        if not 1000 < place < 2**width - 1000:
+            continue
+        tried += 1
+        for beside in (-999, -100, -9, -1, 1, 9, 100, 999):
+            point = (k - low) << width | (place + beside)
+            found, accept = sampling_blocks._compare(
+                np.array([slot], dtype=np.int32),
+                np.array([point >> 32], dtype=np.int32),
+                np.array([point & (2**32 - 1)], dtype=np.uint32),
+                weights,
+                stairs,
+                Words([]),
+            )
+            assert (found.tolist(), accept.tolist()) == ([k], [beside < 0])
+        if tried == 12:
+            break
+    assert tried > 3
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_zero_has_one_sign(kind):
     weights = KINDS[kind](7)
