@@ -179,6 +179,8 @@ class Executioner:
             for code in _codes(compile(tree, path, "exec")):
                 key = path, code.co_qualname, code.co_firstlineno
                 for function in self.functions.get(key, ()):
+                    if len(code.co_freevars) != len(function.__code__.co_freevars):
+                        return "not tried: it closes over other names"
                     changed += function.__code__ != code
                     function.__code__ = code
             return "" if changed else "not tried: nothing changed"

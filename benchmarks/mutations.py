@@ -67,10 +67,8 @@ class Mutation(NamedTuple):
     @property
     def lines(self):
         """The first and the last line of the statement, or of its head."""
-        first = self.statement.lineno
-        return first, first if hasattr(self.statement, "body") else (
-            self.statement.end_lineno
-        )
+        first, last = self.statement.lineno, self.statement.end_lineno
+        return first, first if hasattr(self.statement, "body") else last
 
     @property
     def in_function(self):
