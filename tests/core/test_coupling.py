@@ -168,6 +168,7 @@ BROKEN = {
     "wrong first marginal": ([0, 1, 1, 1], *GOOD[1:]),
     "wrong second marginal": (GOOD[0], [0, 0, 1, 2], GOOD[2]),
     "negative": ([*GOOD[0], 0, 0], [*GOOD[1], 0, 0], [*GOOD[2], 1, -1]),
+    "a pair without mass": ([*GOOD[0], 0], [*GOOD[1], 0], [*GOOD[2], 0]),
     "floats": (*GOOD[:2], [1.0, 1.0, 1.0, 1.0]),
     "nearly whole floats": (*GOOD[:2], [1.0, 1.0, 1.0, 1.0 - 1e-9]),
     "not a number": (*GOOD[:2], [1.0, 1.0, 1.0, math.nan]),

@@ -208,7 +208,9 @@ def test_grid_step_at_powers_of_two():
             assert scale_to_grid(below) == power  # changes grid, and is on the new one
     # Without noise there is no grid.
     assert grid_steps(np.array([0.0, 1.5])).tolist() == [0.0, 2.0**-20]
-    for wrong in (0.0, -1.0, math.nan, math.inf, 1e-320, 1e300):
+    assert grid_step(2.0**900) == 2.0**880
+    beyond = np.nextafter([2.0**-1000, 2.0**900], [0.0, math.inf]).tolist()
+    for wrong in (0.0, -1.0, math.nan, math.inf, 1e-320, 1e300, *beyond):
         with pytest.raises(ValueError, match="noise scale"):
             grid_step(wrong)
 
