@@ -6,9 +6,10 @@ Run from the repository on a system that forks, after `pip install -e '.[test]'`
 
 A mutant is one fault in one place (see `mutations`). It is made in memory, in a process
 of its own, and the tests that run its lines are run until one fails, the fastest first.
-Which lines a test runs is found once, and kept in a file. One row a module: how many
-mutants there are, how many were tried, killed, and survived; then those that survived,
-to be read by hand: many change the time alone, or the last bits.
+Which lines a test runs is found first, which takes minutes; `--tests` names fewer. Every
+verdict is printed as it comes: those that survive are to be read by hand, as many change
+the time alone, or the last bits. Then one row a module: how many mutants there are, how
+many were tried, killed, and survived.
 """
 
 import argparse
@@ -221,12 +222,14 @@ def _codes(code):
 
 
 def recorded(file, tests):
-    """Return what each test runs, from a file if it is there."""
-    if not file.exists():
-        recorder = Recorder()
-        pytest.main([*OPTIONS, *tests], plugins=[recorder])
+    """Return what each test runs; from a file if one is given and is there."""
+    if file and file.exists():
+        return json.loads(file.read_text())
+    recorder = Recorder()
+    pytest.main([*OPTIONS, *tests], plugins=[recorder])
+    if file:
         file.write_text(json.dumps(recorder.seen))
-    return json.loads(file.read_text())
+    return recorder.seen
 
 
 def main():
@@ -236,9 +239,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests a mutant")
     parser.add_argument("--tests", nargs="*", default=["tests/core"])
-    parser.add_argument("--lines", type=Path, default="lines.json", help="kept there")
+    parser.add_argument(
+        "--lines", type=Path, help="where to keep what tests run, for the same code"
+    )
     given = parser.parse_args()
-    lines, modules = given.lines.resolve(), [ROOT / name for name in given.modules]
+    lines = given.lines and given.lines.resolve()
+    modules = [ROOT / name for name in given.modules]
     os.chdir(ROOT)
     for place in (ROOT, ROOT / "tests", ROOT / "tests/core"):
         sys.path.insert(0, str(place))
