@@ -120,6 +120,19 @@ def test_shifts_are_rounded_upwards(three):
     assert rounded > 5
 
 
+@pytest.mark.parametrize("beta_pair", [0.0, 0.02])
+def test_a_common_offset_changes_nothing(beta_pair):
+    rng = np.random.default_rng(11)
+    first, second = rng.integers(0, 400, (2, 600)) / 4
+    plain = bound_of(first, second, 0, 100, beta_pair=beta_pair)
+    for offset in (-50.0, -1024.0, 4096.0):
+        moved = bound_of(
+            first + offset, second + offset, offset, 100 + offset, beta_pair=beta_pair
+        )
+        np.testing.assert_allclose(moved.shifts, plain.shifts, rtol=1e-12)
+        np.testing.assert_allclose(moved.mass, plain.mass, rtol=1e-9, atol=1e-15)
+
+
 def test_more_rows_and_less_confidence_need_smaller_shifts():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2, 4000)).clip(-5, 5)

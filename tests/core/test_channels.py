@@ -594,3 +594,33 @@ def test_a_single_category_says_nothing():
     channel = Channel.of(np.zeros((1, 1)), 1.0)
     assert channel.table(alpha=2.0).tolist() == [[0.0]]
     assert channel.table(alpha=math.inf).tolist() == [[0.0]]
+
+
+def test_products_that_may_vanish_say_nothing():
+    # Sixteen columns, each changed with a probability of 2^-62: all of them at once
+    # are near the end of the floats.
+    shape, theta = (2,) * 16, 1 / 276
+    shares = np.full((2, *shape), 1 / 2**16)
+    shares[0, 0], shares[0, 1] = 1.2 / 2**16, 0.8 / 2**16
+    item = ChannelMixtures(*shares, (discrete(2),) * 16, 0.8 / 2**16, None)
+    assert item.divergence(2.0, np.full(16, theta)) == math.inf
+    # Two that stay: what is changed so rarely is as good as kept.
+    scale = np.append(np.full(14, theta), [0.0, 0.0])
+    found = item.divergence(2.0, scale)
+    expected = math.log(max((1.2**2 + 0.8**2) / 2, (1 / 1.2 + 1 / 0.8) / 2))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_constant_category_costs_nothing_in_the_exact_rule():
+    alone = pair_of(([3, 1], [1, 2]), discrete(2))
+    sides = (
+        Conditional.from_rows([[0.0, 0.0]] * n + [[1.0, 0.0]] * m)
+        for n, m in ((3, 1), (1, 2))
+    )
+    both = RowPair(*sides, np.array([1.0, 0.0]), (discrete(2), discrete(1)))
+    budget = Budget(2.0, 0.2)
+    expected, found = (
+        calibrate([pair], LAW, RowExact(), budget).scale for pair in (alone, both)
+    )
+    assert expected[0] > 0
+    assert found.tolist() == [expected[0], 0.0]

@@ -168,6 +168,7 @@ BROKEN = {
     "wrong first marginal": ([0, 1, 1, 1], *GOOD[1:]),
     "wrong second marginal": (GOOD[0], [0, 0, 1, 2], GOOD[2]),
     "negative": ([*GOOD[0], 0, 0], [*GOOD[1], 0, 0], [*GOOD[2], 1, -1]),
+    "a pair without mass": ([*GOOD[0], 0], [*GOOD[1], 0], [*GOOD[2], 0]),
     "floats": (*GOOD[:2], [1.0, 1.0, 1.0, 1.0]),
     "nearly whole floats": (*GOOD[:2], [1.0, 1.0, 1.0, 1.0 - 1e-9]),
     "not a number": (*GOOD[:2], [1.0, 1.0, 1.0, math.nan]),
@@ -223,3 +224,11 @@ def test_the_gate_counts_beyond_float_precision():
     mass[0] -= 1
     with pytest.raises(TransportPlanError):
         Coupling.from_plan(first, first, Plan(index, index, mass))
+
+
+def test_no_mass_is_too_small_to_be_charged():
+    # One part in 2^1100 is below all floats, and no less a shift.
+    first = conditional([0.0, 5.0], [2.0**600, 2.0**-500])
+    bound = couple(first, conditional([0.0]), np.ones(1)).shift_bound()
+    assert bound.shifts.ravel().tolist() == [0.0, 5.0]
+    assert bound.mass[1] == np.finfo(float).tiny

@@ -55,6 +55,15 @@ def test_divergences_by_hand():
     assert value(Divergence(alpha=math.inf), 0.6, 0.2) == pytest.approx(math.log(3))
 
 
+def test_the_larger_direction_of_two_coins():
+    # Order two by hand: Σ p²/q is 1.375 one way and 2 the other.
+    target = Divergence(alpha=2.0, symmetric=True)
+    assert value(target, 0.9, 0.6) == pytest.approx(math.log(2))
+    assert value(target, 0.4, 0.1) == pytest.approx(math.log(2))
+    # Where P is the smaller, the same of the other sign.
+    assert value(target, 0.6, 0.9) == pytest.approx(-math.log(2))
+
+
 def test_divergences_at_the_corners():
     assert value(Divergence(), 0.5, 0.0) == math.inf
     assert value(Divergence(), 0.0, 0.0) == -math.inf

@@ -276,6 +276,19 @@ def test_the_witness_vouches_for_no_noise_too():
     assert not rule.holds(witness, law, Budget(2.0, divergence * 0.999), none)
 
 
+def test_an_estimate_does_not_vouch(monkeypatch):
+    class Guess:
+        def bound(self, *given, **options):
+            return DivergenceBound(0.4, 0.6)
+
+    item, rule, law = pair([0.0, 1.0], [0.0, 2.0]), RULES["exact"](), LAWS["laplace"]()
+    witness = rule.calibrate(item, law, Budget(2.0, 0.5)).witness
+    monkeypatch.setitem(MIXTURES, "laplace", Guess)
+    scale = np.full(1, 0.1)
+    assert not rule.holds(witness, law, Budget(2.0, 0.5), scale)
+    assert rule.holds(witness, law, Budget(2.0, 0.6), scale)
+
+
 # --- many values ---
 
 

@@ -137,6 +137,19 @@ def test_the_sign_of_a_shift_does_not_matter_and_columns_add_up(name):
 
 
 @EACH
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (2, 3)])
+def test_several_orders_are_those_of_each(name, shape):
+    law, alphas = LAWS[name](), np.array([1.2, 2.0, 30.0])
+    shifts = np.random.default_rng(2).exponential(size=shape)
+    scale = np.arange(1.0, shape[1] + 1)
+    found = law.shift_divergence(shifts, alpha=alphas, scale=scale)
+    assert found.shape == (3, shape[0])
+    for row, alpha in zip(found, alphas.tolist(), strict=True):
+        expected = cost(name, shifts, alpha=alpha, scale=scale) / (alpha - 1)
+        np.testing.assert_allclose(row, expected, rtol=1e-9)
+
+
+@EACH
 def test_zero_shifts_and_zero_scales(name):
     law = LAWS[name]()
     orders = [1.5, 2.0] + [math.inf] * math.isinf(law.max_order)
@@ -222,6 +235,9 @@ def test_infinite_order():
     near = Laplace().shift_divergence([[4.0]], alpha=1e12, scale=1.0)
     assert near == pytest.approx([4.0], rel=1e-10)
     assert Gaussian.max_order < math.inf
+    shifts = [[0.0, 0.0], [0.0, 1e-9], [2.0, 0.0]]
+    found = Gaussian().shift_divergence(shifts, alpha=math.inf, scale=1.0)
+    assert found.tolist() == [0.0, math.inf, math.inf]
 
 
 def test_order_one():

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from core_support import EACH_LAW, SHIFT_RULES
+from core_support import EACH_LAW, SHIFT_RULES, bounded, cost
+from scipy.special import logsumexp
 
 from skpuffer.core.calibration import (
     RULES,
@@ -182,6 +183,31 @@ def test_a_calibration_bounds_orders_one_by_one_where_it_knows_no_better():
     one = [many.divergence(alpha) for alpha in ORDERS.tolist()]
     np.testing.assert_allclose(found, one, rtol=1e-12)
     assert one[3] > 1 > one[0]
+
+
+@EACH_LAW
+@pytest.mark.parametrize("alpha", [1.3, 4.0, 20.0])
+def test_a_profile_is_no_less_than_the_mean_over_all_shifts(law, alpha):
+    # Whatever stands for very many shifts, where costs are concave too.
+    rng = np.random.default_rng(9)
+    shifts, mass = rng.lognormal(0, 1, (3000, 1)), rng.dirichlet(np.ones(3000))
+    answer = calibrate(
+        [bounded(shifts, mass)], LAWS[law](), RULES["transport"](), Budget(2.0, 0.5)
+    )
+    exponents = cost(law, shifts, alpha=alpha, scale=answer.scale)
+    least = logsumexp(exponents, b=mass) / (alpha - 1)
+    for found in (answer.divergence(alpha), answer.at([alpha, 2 * alpha])[0]):
+        assert least * (1 - 1e-12) <= found <= least * 1.01
+
+
+def test_at_infinity_the_largest_shift_of_any_pair_counts():
+    both = [PAIRS["normal"], PAIRS["tails"]]
+    answer = calibrate(both, LAWS["laplace"](), RULES["transport"](), Budget(4.0, 1.0))
+    sides = ((item.first.support, item.second.support) for item in both)
+    farthest = max(np.abs(first - second).max() for first, second in sides)
+    found = answer.divergence(math.inf) * answer.scale[0]
+    # Rounding to the grid adds a step at the most.
+    assert farthest <= found <= farthest + 2**-19 * answer.scale[0]
 
 
 # --- what a bound remembers ---

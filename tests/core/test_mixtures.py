@@ -8,6 +8,7 @@ import pytest
 from core_support import conditional, fixed, orders
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from skpuffer.core.coupling import couple
 from skpuffer.core.laws import LAWS
@@ -228,11 +229,39 @@ def test_the_range_follows_alpha():
     assert found.upper == pytest.approx(truth("gaussian", item, 32.0, 1.0), rel=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [1.01, 2.0, 9.0, 64.0])
+def test_what_the_range_leaves_out_is_nothing(alpha):
+    # Of each couple F is a Gaussian about αx − (α−1)x', times e^{α(α−1)d²/2}: beyond
+    # the range less than e^-40 is left of their mean, however large the factor is.
+    rng = np.random.default_rng(8)
+    first, second = rng.normal(0, 1, 40), rng.normal(0.7, 2, 40)
+    item, scale = mixtures(first, second), 0.4
+    middle = 0.1
+    low, high = gaussian_module._range(item, alpha, scale, middle)
+    x, y = np.sort(first), np.sort(second)
+    for p, q in ((x, y), (y, x)):
+        centre = (alpha * p - (alpha - 1) * q - middle) / scale
+        factor = alpha * (alpha - 1) * ((p - q) / scale) ** 2 / 2
+        below, above = norm.logsf(centre - low), norm.logsf(high - centre)
+        assert (np.logaddexp(below, above) + factor).max() < -40
+
+
 def test_a_wide_span_needs_a_finer_step():
     item = mixtures(np.arange(31.0), np.arange(0.0, 31.0, 3.0))
     expected = truth("gaussian", item, 2.0, 1.0)
     found = bound("gaussian", item, 2.0, 1.0, expected)
     assert expected * (1 - 1e-12) <= found.upper <= expected * (1 + 1e-6)
+
+
+def test_what_only_bounds_speak_for_is_charged_in_full(monkeypatch):
+    # Panels where nothing matters have a bound, and half of it in the estimate.
+    none, rest = Panels(np.zeros(0), np.zeros(0)), np.array([2.0, 3.0])
+    monkeypatch.setattr(
+        gaussian_module, "_panels", lambda *given: (none, rest.copy(), np.zeros(2))
+    )
+    found = bound("gaussian", mixtures([0.0], [1.0]), 2.0, 1.0, 1.0)
+    assert found.estimate == pytest.approx(math.log1p(1.5))
+    assert math.log1p(3.0) <= found.upper <= math.log1p(3.0) * (1 + 1e-9)
 
 
 def test_few_nodes_stand_for_many_atoms(monkeypatch):
@@ -342,6 +371,32 @@ def test_the_divergence_of_the_atoms_by_fractions():
     assert item.divergence(math.inf) == pytest.approx(math.log(3), rel=1e-13)
     assert item.divergence(math.inf) >= math.log(3)
     assert mixtures([0.0, 1.0], [0.0, 2.0]).divergence(2.0) == math.inf
+
+
+@pytest.mark.parametrize("masses", [([1, 2, 3], [1, 1, 1]), ([1, 1, 1], [1, 2, 3])])
+def test_the_larger_direction_of_the_atoms_counts(masses):
+    # Σ p²/q is 7/6 one way and 11/9 the other; the largest ratios are 3/2 and 2.
+    item = mixtures([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], masses)
+    assert item.divergence(2.0) == pytest.approx(math.log(11 / 9), rel=1e-12)
+    assert item.divergence(math.inf) == pytest.approx(math.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("least", [1e-250, 1e-150])
+def test_probabilities_near_the_end_of_the_floats_are_left_out(least):
+    for sides in (([0.0, 1.0], [2.0]), ([2.0], [0.0, 1.0])):
+        masses = [[least, 1.0] if len(side) == 2 else None for side in sides]
+        item = mixtures(*sides, masses)
+        assert (item is None) == (least < 1e-200)
+        if item is not None:
+            found = min(item.first.least, item.second.least)
+            assert found == pytest.approx(least, rel=1e-12)
+
+
+def test_atoms_that_meet_on_the_grid_are_one():
+    item = Atomic(np.array([0.0, 0.5, 1.0, 1.2, 1.3]), np.array([1, 2, 3, 4, 5]))
+    moved = item.on_grid(0.5)
+    assert moved.places.tolist() == [0.0, 0.5, 1.0, 1.5]
+    assert moved.mass.tolist() == [1, 2, 7, 5]
 
 
 def test_a_pair_of_one_column_only():

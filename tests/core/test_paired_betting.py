@@ -107,3 +107,7 @@ def test_no_stake_can_lose_everything():
                 log_factors(1, 0, epsilon=1.0, delta=delta, stake=stake)
     with pytest.raises(ValueError, match="stake"):
         log_factors(1, 0, epsilon=1.0, delta=0.0, stake=np.nan)
+    # One among others is enough.
+    for stake in ([0.1, -0.1], [0.1, 0.5]):
+        with pytest.raises(ValueError, match="stake"):
+            log_factors(1, 0, epsilon=1.0, delta=0.0, stake=stake)

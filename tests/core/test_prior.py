@@ -184,6 +184,17 @@ def test_groups_without_any_weight_and_columns_without_end():
         pooled_spread([conditional([-1e308]), conditional([1e308])])
 
 
+@pytest.mark.parametrize("place", [2**15 - 1, 2**15, 2**15 + 1])
+def test_equal_values_meet_wherever_they_lie(place):
+    # Distinct values are told by blocks: two that are equal may be in two of them.
+    values = np.arange(2.0**16)
+    values[place] = values[place - 1]
+    item = conditional(values)
+    assert_in_form(item)
+    assert len(item.mass) == 2**16 - 1
+    assert item.mass[place - 1] == 2
+
+
 def test_constant_columns_have_no_spread_at_all():
     items = [conditional([[0.1, 1.0]] * 7), conditional([[0.1, 3.0]] * 3)]
     constant, other = pooled_spread(items)[1]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.core import sampling
-from skpuffer.core.grid import grid_step, round_to_grid, scale_to_grid
+from skpuffer.core.grid import grid_step, grid_steps, round_to_grid, scale_to_grid
 from skpuffer.core.sampling import (
     SeededBits,
     SystemBits,
@@ -206,7 +206,11 @@ def test_grid_step_at_powers_of_two():
         if exponent > -1000:
             assert grid_step(below) == grid_step(power) / 2
             assert scale_to_grid(below) == power  # changes grid, and is on the new one
-    for wrong in (0.0, -1.0, math.nan, math.inf, 1e-320, 1e300):
+    # Without noise there is no grid.
+    assert grid_steps(np.array([0.0, 1.5])).tolist() == [0.0, 2.0**-20]
+    assert grid_step(2.0**900) == 2.0**880
+    beyond = np.nextafter([2.0**-1000, 2.0**900], [0.0, math.inf]).tolist()
+    for wrong in (0.0, -1.0, math.nan, math.inf, 1e-320, 1e300, *beyond):
         with pytest.raises(ValueError, match="noise scale"):
             grid_step(wrong)
 

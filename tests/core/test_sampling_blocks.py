@@ -214,6 +214,39 @@ def test_the_tail_is_exact(kind, t):
     assert stats.binomtest(k.size, n, min(expected, 1.0)).pvalue > LEVEL
 
 
+@pytest.mark.parametrize("t", [1, 2**20 + 12345])
+@pytest.mark.parametrize("kind", KINDS)
+def test_acceptance_in_the_octaves_of_the_tail(kind, t):
+    # k is accepted with a probability that makes up for that of its octave, exactly.
+    weights = KINDS[kind](t)
+    stairs = staircase(weights)
+    rng, tried = np.random.default_rng(47), 0
+    for octave in range(12):
+        size = stairs.tail + octave
+        place = int(rng.integers(2**40)) * 2**size // 2**42
+        k = 2**size + place
+        with mpmath.workdps(60):
+            # The octave has 2^-(i+1) of the slot, and 2^(J+i) values.
+            edge = stairs.unit * exact(weights, k) * 2 ** (size + octave + 1)
+            height = int(edge)
+        if height < 2:
+            break
+        tried += 1
+        for v, accepted in ((height - 1, True), (height + 1, False)):
+            found, accept = sampling_blocks._compare(
+                np.zeros(1, dtype=np.int32),
+                np.array([v >> 32], dtype=np.int32),
+                np.array([v & (2**32 - 1)], dtype=np.uint32),
+                weights,
+                stairs,
+                Words([2 ** (63 - octave), place << (64 - size)]),
+            )
+            assert accept.tolist() == [accepted]
+            if accepted:
+                assert found.tolist() == [k]
+    assert tried >= (5 if kind == "power 0.2" else 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_acceptance_at_boundaries(kind):
     rng = np.random.default_rng(46)
@@ -247,6 +280,50 @@ def test_acceptance_at_boundaries(kind):
                     else:
                         assert missing.tolist() == [0]
     assert tried > 5
+
+
+class Off:
+    """Weights whose floats are off by half of what they may be."""
+
+    def __init__(self, weights, side):
+        self.power, self.total, self.bounds = (
+            weights.power,
+            weights.total,
+            weights.bounds,
+        )
+        self.exponent = lambda k: weights.exponent(k) * (1 + side * 2.0**-49)
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_floats_decide_nothing_that_is_in_doubt(kind, side):
+    # At small scales heights are whole numbers that floats do not tell apart.
+    law, rng, tried = KINDS[kind](7), np.random.default_rng(48), 0
+    weights = Off(law, side)
+    stairs = staircase(weights)
+    for slot in rng.integers(1, stairs.n_open, 400).tolist():
+        width, low = int(stairs.width[slot]), int(stairs.low[slot])
+        k = low + int(rng.integers(2 ** (49 - width)))
+        with mpmath.workdps(60):
+            edge = int(stairs.unit * exact(law, k))
+        place = edge - int(stairs.height[slot])
+        if not 1000 < place < 2**width - 1000:
+            continue
+        tried += 1
+        for beside in (-999, -100, -9, -1, 1, 9, 100, 999):
+            point = (k - low) << width | (place + beside)
+            found, accept = sampling_blocks._compare(
+                np.array([slot], dtype=np.int32),
+                np.array([point >> 32], dtype=np.int32),
+                np.array([point & (2**32 - 1)], dtype=np.uint32),
+                weights,
+                stairs,
+                Words([]),
+            )
+            assert (found.tolist(), accept.tolist()) == ([k], [beside < 0])
+        if tried == 12:
+            break
+    assert tried > 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -310,6 +387,23 @@ def test_values_beyond_64_bits_are_cut_off_as_sums():
         float(2**60 - 2),
         float(2**53 + 3),
     ]
+    # Either side alone: floats would add another number than the nearest to the sum.
+    for sign, (noise, index) in itertools.product(
+        (1, -1),
+        (
+            ([FARTHEST, 2**60 + 129, 5], [0, 2**52 - 1, 3]),
+            # One value alone is far away, and just.
+            ([2**53 + 1, 0, 0, 0, 0], [1, 2, 0, 0, 0]),
+        ),
+    ):
+        values = sign * np.array(index, dtype=float) * grid_step(1.0)
+        drawn = sign * np.array(noise)
+        released = release_on_grid(
+            values, 1.0, lambda size, t, bits, drawn=drawn: drawn.copy(), SystemBits()
+        )
+        found = released / grid_step(1.0) * sign
+        sums = [min(k + i, 2**61) for k, i in zip(noise, index, strict=True)]
+        assert found.tolist() == [float(k) for k in sums]
 
 
 @pytest.mark.parametrize("kind", KINDS)
