@@ -16,7 +16,7 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
-from skpuffer.core.calibration import AlphaWasserstein
+from skpuffer.core.calibration import AlphaWasserstein, Transport
 from skpuffer.core.laws import is_own, law_parameters
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
@@ -70,6 +70,9 @@ def make_guarantee(
         published = isinstance(settings.rule, AlphaWasserstein)
         finite = math.isfinite(fitted.budget.alpha)
         stated = "exponent" if published and finite else "shift divergence"
+        if stated == "exponent" and settings.rule.name not in settings.law.sources:
+            # What was published is about Laplace and Gaussian noise.
+            source = f"{Transport.source}, in the manner of {source}"
         source += f", by the {stated} that this noise law states of itself"
     sets = sample.sets
     if any(one is not None for one in sets):

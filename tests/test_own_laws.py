@@ -27,6 +27,7 @@ from skpuffer import (
 from skpuffer.core.calibration import RULES, Budget
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.grid import grid_step
+from skpuffer.core.law_checks._integrals import log_integral
 from skpuffer.core.laws import LAWS
 from skpuffer.exceptions import LawError, ParameterError, UnavailableRuleError
 from skpuffer.laws import (
@@ -492,6 +493,12 @@ def test_the_lack_of_a_member_is_named():
         type("Half", (NoiseLaw,), {"name": "half"})()
 
 
+def test_an_integral_that_halving_does_not_resolve_ends_all_the_same():
+    # Of z^-0.9 from 0 to 1, which is 10: a sixteenth of it lies in the last panel.
+    found = log_integral(lambda z: -0.9 * np.log(z), np.array([0.0, 1.0]))
+    assert 0.9 * 10 < math.exp(found) < 10
+
+
 def test_the_answer_is_always_the_same():
     assert quick(Twin()).distance == quick(Twin()).distance
 
@@ -588,6 +595,7 @@ def test_an_exponent_of_its_own_is_named_where_a_rule_rests_on_it():
             LaplaceTwinRelease(calibration=rule, secret="sex").fit(df).guarantee_
         )
         assert "by the exponent that this noise law states of itself" in text
+        assert "a coupling, in the manner of " in text
     at_infinity = LaplaceTwinRelease(math.inf, calibration=rule, secret="sex").fit(df)
     assert "by the shift divergence that" in str(at_infinity.guarantee_)
 
