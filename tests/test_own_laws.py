@@ -741,6 +741,15 @@ def test_attributes_put_upon_a_law_of_the_package_make_it_another():
         mechanism(secret="sex").fit(people()[["age", "sex"]])
 
 
+def test_memory_that_a_law_did_not_write_is_not_released():
+    (base, changed), _ = BROKEN["no out"]
+    law = type("Forgetful", (base,), changed)()
+    fitted = type("Release", (AdditiveRelease,), {"law": law})(secret="sex")
+    fitted.fit(people()[["age", "sex"]])
+    with pytest.raises(LawError, match="does not write its release to `out`"):
+        fitted.transform(people()[["age"]])
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
