@@ -72,10 +72,10 @@ print(what_is_promised(search.cv_results_))
 
 # %%
 # The lowest order needs the least noise, and so it tends to win. But look at the column in
-# the middle: the least ε′ of an (ε′, δ) promise that the release keeps. The order with the
-# least noise promises the least. The whole profile says the same. Each curve is what one
-# release promises at all orders. The dots are what was asked for, all at the same height,
-# and yet one curve lies above the other.
+# the middle: the least ε′ for which the profile proves that the release keeps (ε′, δ). The
+# order with the least noise promises the least. The whole profile says the same. Each
+# curve is what one release promises at all orders. The dots are what was asked for, all at
+# the same height, and yet one curve lies above the other.
 
 fig, ax = plt.subplots(layout="constrained")
 for alpha in (1.5, 4, 16):

@@ -40,7 +40,7 @@ BOUNDS = (50, 150)
 # Three promises
 # --------------
 # All three estimators below promise (2, 1)-Rényi Pufferfish privacy about sex, the first
-# two for the fitted prior and the third for the population:
+# two for the fitted prior and the third, with a confidence of 95 %, for the population:
 #
 # * "exact" takes the least noise for exactly the fitted rows;
 # * "transport", the default rule, bounds the divergence from above, which leaves some
@@ -139,8 +139,8 @@ print(f"bmi, rule transport: above ε in {above} of {SPLITS} splits")
 # What the confidence means
 # -------------------------
 # For once let the population be known: let it be the table. Samples of 400 patients are
-# drawn from it, with replacement. For each, the true divergence of a release of *any*
-# patient of the population can be computed.
+# drawn from it, with replacement. For each, the true divergence of a release of a row that
+# is drawn from the population can be computed.
 
 known = {name: [] for name in PROMISES}
 for _ in range(SPLITS):

@@ -29,7 +29,7 @@ from skpuffer._report import ReleaseReport
 from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
 from skpuffer._validation import CountedRows, Sample, read_sample
 from skpuffer.accounting import Guarantee
-from skpuffer.core.laws import LAWS, NoiseLaw, is_own
+from skpuffer.core.laws import LAWS, NoiseLaw, is_own, law_parameters
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
 from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
@@ -235,8 +235,10 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         self._dropped = sample.dropped
         self._ranges = sample.ranges.copy()
         self._unchanged = fitted.unchanged
-        # The guarantee knows those of the package by their names.
-        self._own_law = settings.law if is_own(settings.law) else None
+        # The guarantee knows those of the package by their names and powers.
+        others = {name for name, _ in law_parameters(settings.law)} - {"power"}
+        own = others or is_own(settings.law)
+        self._own_law = settings.law if own else None
         self._keep(sample)
         # A holder, so that transform can count without changing an attribute.
         self._calls = {"made": 0}

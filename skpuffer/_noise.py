@@ -21,6 +21,7 @@ from skpuffer.core.bits import (
     bound_key,
 )
 from skpuffer.core.grid import check_grid_range, grid_step
+from skpuffer.core.law_checks import LawError
 from skpuffer.core.laws import NoiseLaw
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
@@ -97,11 +98,20 @@ def released_columns(
 
 
 def additive(law: NoiseLaw, scale: float) -> ColumnNoise:
-    """Return what adds the noise of a law to a column of numbers."""
+    """Return what adds the noise of a law to a column of numbers.
+
+    It raises LawError where the law does not write where it is told to.
+    """
 
     def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:
         if scale:
-            law.perturb(values, scale=scale, bits=bits, out=out)
+            written = law.perturb(values, scale=scale, bits=bits, out=out)
+            if written is not out:
+                # What else stands in `out` may be of anything, raw values included.
+                raise LawError(
+                    f"perturb of {law.name} noise does not write its release to `out`, "
+                    "or does not return it: see skpuffer.laws.check_law"
+                )
         else:
             out[:] = values
 

@@ -25,7 +25,7 @@ from skpuffer.core.calibration import (
     CalibrationRule,
 )
 from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import LAWS, NoiseLaw, missing_members
+from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
 from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError, UnavailableRuleError
@@ -90,8 +90,11 @@ def check_law_of_estimator(law: Any, owner: str) -> None:
             f"{owner}.law={law!r} is no noise law: it lacks {', '.join(missing)}; "
             "subclass skpuffer.laws.NoiseLaw, which says what they are"
         )
-    taken = law.name in LAWS and type(law) is not LAWS[law.name]
-    if taken or law.name == _NO_LAW:
+    if not (isinstance(law.name, str) and law.name.strip()):
+        raise ParameterError(
+            f"{owner}.law.name={law.name!r} must be a text that says what the noise is"
+        )
+    if bears_a_taken_name(law) or law.name.strip().casefold() == _NO_LAW:
         raise ParameterError(
             f"{owner}.law is a {type(law).__name__} named {law.name!r}, and what this "
             "package proves of noise of that name may not hold for it: give it another "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import cache
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from skpuffer._text import group_text, label_text
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
+from skpuffer.core.calibration import AlphaWasserstein, Transport
 from skpuffer.core.laws import is_own, law_parameters
 from skpuffer.exceptions import (
     ExcessiveNoiseWarning,
@@ -65,7 +67,13 @@ def make_guarantee(
         rule, source = gaussian_model.NAME, gaussian_model.SOURCE
     own = is_own(settings.law)
     if own:
-        source += ", by the shift divergence that this noise law states of itself"
+        published = isinstance(settings.rule, AlphaWasserstein)
+        finite = math.isfinite(fitted.budget.alpha)
+        stated = "exponent" if published and finite else "shift divergence"
+        if stated == "exponent" and settings.rule.name not in settings.law.sources:
+            # What was published is about Laplace and Gaussian noise.
+            source = f"{Transport.source}, in the manner of {source}"
+        source += f", by the {stated} that this noise law states of itself"
     sets = sample.sets
     if any(one is not None for one in sets):
         source = _CATEGORY_SOURCES.get(prior_model, source)
@@ -74,7 +82,11 @@ def make_guarantee(
         epsilon=fitted.budget.epsilon,
         law=settings.law.name if sample.is_number.any() else "categorical",
         power=None if own else getattr(settings.law, "power", None),
-        law_parameters=law_parameters(settings.law) if own else (),
+        law_parameters=tuple(
+            (key, value)
+            for key, value in law_parameters(settings.law)
+            if own or key != "power"
+        ),
         columns=tuple(sample.names),
         scale=tuple(fitted.scale.tolist()),
         rule=rule,

@@ -49,9 +49,9 @@ def check_law(
 
     The promise of a release rests on the divergence that its law states. This looks for
     numbers that refute it, and is no proof: it sees some orders, shifts and scales, the
-    density that `logpdf` states, and so many draws, which say nothing of far tails. That
-    the noise on the grid has no larger divergence than the stated one is for the author
-    of the law to prove.
+    density that `logpdf` states, and so many draws, which say nothing of far tails, nor
+    whether rows have noise that is independent. That the noise on the grid has no larger
+    divergence than the stated one is for the author of the law to prove.
 
     Looked at, at several scales: that the density is symmetric, has mass one and the
     stated standard deviation; that no stated divergence is below that of the density;
@@ -59,15 +59,15 @@ def check_law(
     once, grows with the shift and does not with the scale; `wasserstein_exponent` and
     `convex`, where they are stated; that `perturb` stays on the grid, adds noise that
     depends on its bits alone, writes where it should and refuses what it should; and its
-    distribution.
+    distribution, down to single steps of the grid.
 
     Parameters
     ----------
     law : NoiseLaw
         With its parameters: another value of them is another law.
     alphas : sequence of float
-        Finite orders above 1; those above the law's `max_order` are left out. α = ∞ is
-        looked at where the law has it.
+        Finite orders above 1; in place of those above the law's `max_order` that one is
+        taken. α = ∞ is looked at where the law has it.
     shifts : sequence of float
         Positive, in units of the scale.
     level : float, default=1e-6
@@ -121,4 +121,6 @@ def check_law(
     places = numbers_in("shifts", shifts, above=0.0)
     level = number("level", level, above=0.0, below=1.0)
     most = getattr(law, "max_order", float("inf"))
-    return checked(law, [a for a in orders if a <= most], places, level)
+    return checked(
+        law, list(dict.fromkeys(min(a, most) for a in orders)), places, level
+    )

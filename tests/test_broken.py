@@ -1,7 +1,6 @@
 """Mechanisms that break their promise: what an audit of 2,000 rows finds, and what not."""
 
 import broken
-import numpy as np
 import pytest
 
 N = 2_000
@@ -32,10 +31,12 @@ def test_what_keeps_its_promise_is_not(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", broken.MECHANISMS)
+@pytest.mark.parametrize(
+    "name", [name for name, one in broken.MECHANISMS.items() if one[1] != "∞"]
+)
 def test_no_bound_is_above_the_truth_by_more_than_the_level_allows(name):
     sampler, truth, delta = broken.MECHANISMS[name]
-    known = np.inf if truth == "∞" else float(truth.strip("≤ "))
+    known = float(truth.strip("≤ "))
     bounds = [broken.audited(sampler, delta, 500, seed)[0].bound_ for seed in range(5)]
     # Five audits at 95 %: three above the truth by chance are one in a thousand.
     assert sum(bound > known for bound in bounds) < 3

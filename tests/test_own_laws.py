@@ -27,6 +27,7 @@ from skpuffer import (
 from skpuffer.core.calibration import RULES, Budget
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.grid import grid_step
+from skpuffer.core.law_checks._integrals import log_integral
 from skpuffer.core.laws import LAWS
 from skpuffer.exceptions import LawError, ParameterError, UnavailableRuleError
 from skpuffer.laws import (
@@ -140,7 +141,7 @@ def test_laws_of_ones_own_pass():
     quick(LaplaceTwin())
 
 
-def test_orders_that_a_law_lacks_are_left_out():
+def test_the_largest_order_takes_the_place_of_those_that_a_law_lacks():
     class Low(Twin):
         max_order = 5.0
 
@@ -148,7 +149,17 @@ def test_orders_that_a_law_lacks_are_left_out():
             assert np.max(alpha) <= 5
             return super().shift_divergence(shifts, alpha=alpha, scale=scale)
 
-    assert check_law(Low(), shifts=[1.0]).alphas.tolist() == [1.1, 1.5, 2.0, 4.0]
+    assert check_law(Low(), shifts=[1.0]).alphas.tolist() == [1.1, 1.5, 2.0, 4.0, 5.0]
+
+    # An order below all that are looked at is no way past them.
+    class Lower(Twin):
+        max_order = 1.05
+
+        def shift_divergence(self, shifts, *, alpha, scale):
+            return super().shift_divergence(shifts, alpha=alpha, scale=scale) / 2
+
+    with pytest.raises(LawError, match=r"stated at α = 1\.05"):
+        check_law(Lower())
 
 
 def test_a_density_that_ends_reveals_everything():
@@ -311,6 +322,19 @@ def deaf_noise(size, t, bits):
     return np.zeros(size, dtype=np.int64)
 
 
+def right_near_powers_of_two(size, t, bits):
+    return rounded_laplace(size, t if not 1.1 < t / 2**20 < 1.9 else t // 2, bits)
+
+
+def cut_off(size, t, bits):
+    # A share of 0.004 is beyond the ends, less than whole shares can tell.
+    return np.clip(rounded_laplace(size, t, bits), -int(5.5 * t), int(5.5 * t))
+
+
+def coarse(size, t, bits):
+    return (rounded_laplace(size, t, bits) + 512) // 1024 * 1024
+
+
 def off_grid(right, values, scale, bits, out):
     released = right(values, bits=bits, out=out)
     released += grid_step(scale) / 4
@@ -438,8 +462,15 @@ BROKEN = {
         sampled(lambda size, t, bits: rounded_laplace(size, t, bits) + t // 50),
         "draws at scale 1 a share of",
     ),
+    "a tail that ends": (sampled(cut_off), "0 lie beyond -5.6.*by the density it is"),
+    "a grid of its own": (sampled(coarse), "a share of 0 is an odd number of 1 steps"),
+    "another scale": (sampled(right_near_powers_of_two), "draws at scale 0.037"),
     # What it is.
     "no name": (members(name=""), "name is ''"),
+    "nearly another's name": (
+        members(name=" Gaussian"),
+        "name is ' Gaussian', that of another",
+    ),
     "another's name": (members(name="gaussian"), "name is 'gaussian', that of another"),
     "convexity": (members(convex="yes"), "convex is 'yes'"),
     "order": (members(max_order=1.0), "max_order is 1.0"),
@@ -460,6 +491,12 @@ def test_the_lack_of_a_member_is_named():
         check_law(object())
     with pytest.raises(TypeError, match="abstract"):
         type("Half", (NoiseLaw,), {"name": "half"})()
+
+
+def test_an_integral_that_halving_does_not_resolve_ends_all_the_same():
+    # Of z^-0.9 from 0 to 1, which is 10: a sixteenth of it lies in the last panel.
+    found = log_integral(lambda z: -0.9 * np.log(z), np.array([0.0, 1.0]))
+    assert 0.9 * 10 < math.exp(found) < 10
 
 
 def test_the_answer_is_always_the_same():
@@ -549,6 +586,29 @@ def test_the_guarantee_says_whose_statement_it_is():
     packaged = RenyiPufferfishLaplace(secret="sex").fit(df).guarantee_
     assert packaged.law_parameters == ()
     assert "states of itself" not in str(packaged)
+
+
+def test_an_exponent_of_its_own_is_named_where_a_rule_rests_on_it():
+    df = people()[["age", "sex"]]
+    for rule in ("alpha_wasserstein", "closed_form"):
+        text = str(
+            LaplaceTwinRelease(calibration=rule, secret="sex").fit(df).guarantee_
+        )
+        assert "by the exponent that this noise law states of itself" in text
+        assert "a coupling, in the manner of " in text
+    at_infinity = LaplaceTwinRelease(math.inf, calibration=rule, secret="sex").fit(df)
+    assert "by the shift divergence that" in str(at_infinity.guarantee_)
+
+
+def test_parameters_of_a_law_that_is_registered_are_those_released(monkeypatch):
+    # As of a new law of the package: `LAWS` alone would make it with its defaults.
+    monkeypatch.setitem(LAWS, "twin", Twin)
+    mechanism = type("Release", (AdditiveRelease,), {"law": Twin(0.5)})
+    df = people(2000)[["age", "sex"]]
+    fitted = mechanism(secret="sex").fit(df)
+    noise = (fitted.transform(df) - df[["age"]]).to_numpy()
+    assert noise.std() == pytest.approx(fitted.noise_std_[0], rel=0.2)
+    assert fitted.guarantee_.law_parameters == (("factor", 0.5),)
 
 
 def test_what_fit_took_is_what_is_released():
@@ -644,6 +704,8 @@ def test_orders_that_the_law_lacks():
         (Twin, r"is the class Twin: make one, law = Twin\(\)"),
         ("laplace", "it lacks convex, homogeneity, logpdf"),
         (type("Sharper", (Gaussian,), {})(), "a Sharper named 'gaussian'"),
+        (type("Sharper", (Gaussian,), {"name": "Laplace "})(), "named 'Laplace '"),
+        (type("Nameless", (Twin,), {"name": None})(), "law.name=None must be a text"),
         (type("Codes", (Twin,), {"name": "categorical"})(), "named 'categorical'"),
     ],
 )
@@ -669,6 +731,23 @@ def test_a_name_of_the_package_opens_no_certificate():
             mechanism(secret="sex", **parameters).fit(people()[["age", "sex"]])
     with pytest.raises(ParameterError, match="named 'gaussian'"):
         compare_mechanisms(people(), secret="sex", laws=[Sharper()])
+
+
+def test_attributes_put_upon_a_law_of_the_package_make_it_another():
+    law = Laplace()
+    law.shift_divergence = lambda shifts, *, alpha, scale: np.zeros(len(shifts))
+    mechanism = type("Release", (AdditiveRelease,), {"law": law})
+    with pytest.raises(ParameterError, match="a Laplace named 'laplace'"):
+        mechanism(secret="sex").fit(people()[["age", "sex"]])
+
+
+def test_memory_that_a_law_did_not_write_is_not_released():
+    (base, changed), _ = BROKEN["no out"]
+    law = type("Forgetful", (base,), changed)()
+    fitted = type("Release", (AdditiveRelease,), {"law": law})(secret="sex")
+    fitted.fit(people()[["age", "sex"]])
+    with pytest.raises(LawError, match="does not write its release to `out`"):
+        fitted.transform(people()[["age"]])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from skpuffer.core.law_checks._density import check_density, check_divergence
 from skpuffer.core.law_checks._draws import check_draws, check_refusals, check_release
 from skpuffer.core.law_checks._error import LawError
 from skpuffer.core.law_checks._shape import check_arrays, check_exponent, check_form
-from skpuffer.core.laws import LAWS, NoiseLaw, is_own, missing_members
+from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
 from skpuffer.core.prior import FloatArray
 
 __all__ = ["ALPHAS", "SHIFTS", "LawCheck", "LawError", "checked"]
@@ -85,9 +85,11 @@ def checked(
     for scale in _SCALES[:2]:
         check_form(law, alphas, scale)
         check_exponent(law, alphas, scale)
+    for scale in _SCALES:
         check_release(law, scale)
         check_refusals(law, scale)
-    distances = [check_draws(law, scale, level) for scale in _SCALES[:2]]
+    share = level / len(_SCALES)
+    distances = [check_draws(law, scale, share) for scale in _SCALES]
     return LawCheck(
         name=law.name,
         alphas=np.array(alphas),
@@ -102,7 +104,7 @@ def checked(
 def _check_members(law: NoiseLaw) -> None:
     if not (isinstance(law.name, str) and law.name):
         raise LawError(f"name is {law.name!r}: a text that says what the noise is")
-    if is_own(law) and law.name in LAWS:
+    if bears_a_taken_name(law):
         raise LawError(
             f"name is {law.name!r}, that of another law: what is proven of that one may "
             "not hold for this"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import binom
 
 from skpuffer.core.bits import SeededBits
-from skpuffer.core.grid import grid_step, round_half_up
+from skpuffer.core.grid import GRID_BITS, grid_step, round_half_up
 from skpuffer.core.law_checks._error import LawError
 from skpuffer.core.law_checks._integrals import log_panels, panel_edges
 from skpuffer.core.laws import NoiseLaw
@@ -15,6 +16,8 @@ from skpuffer.core.prior import FloatArray
 
 _DRAWS = 2**18
 _SEED = 20_240_817
+# What quadrature and half a step of the grid may make of the mass of a tail.
+_CLOSE = 1e-8
 
 
 def check_release(law: NoiseLaw, scale: float) -> None:
@@ -84,11 +87,11 @@ def check_refusals(law: NoiseLaw, scale: float) -> None:
 
 
 def check_draws(law: NoiseLaw, scale: float, level: float) -> tuple[float, float]:
-    """Check the distribution of the noise against the density.
+    """Check the distribution of the noise against the density, tails and digits included.
 
-    A law that draws what it states is refused with probability `level` at most
-    [Massart 1990, the inequality of Dvoretzky, Kiefer and Wolfowitz], had the bits not
-    been fixed: they are, so that a law always has the same answer.
+    A law that draws what it states is refused with probability `level` at most, a third
+    of it for each part, had the bits not been fixed: they are, so that a law always has
+    the same answer.
 
     Returns
     -------
@@ -98,19 +101,78 @@ def check_draws(law: NoiseLaw, scale: float, level: float) -> tuple[float, float
     bits = SeededBits(_SEED, 3)
     noise = np.sort(law.perturb(np.zeros(_DRAWS), scale=scale, bits=bits))
     places, cumulative = _distribution(law, scale)
-    shares = np.searchsorted(noise, places, side="right") / len(noise)
+    shares = np.searchsorted(noise, places, side="right") / _DRAWS
     gaps = np.abs(shares - cumulative)
-    allowed = math.sqrt(math.log(2 / level) / (2 * len(noise)))
-    # Rounding to the grid moves the mass of half a step.
-    allowed += 1e-5
+    allowed = _allowed(level / 3)
     at = int(gaps.argmax())
     if gaps[at] > allowed:
         raise LawError(
-            f"of {len(noise)} draws at scale {scale:g} a share of {shares[at]:.6g} is at "
+            f"of {_DRAWS} draws at scale {scale:g} a share of {shares[at]:.6g} is at "
             f"most {places[at]:.4g}, and by the density it is {cumulative[at]:.6g}; a "
-            f"difference of {allowed:.2g} is allowed at level {level:g}"
+            f"difference of {allowed:.2g} is allowed at this level"
         )
+    _check_tails(noise, places, cumulative, scale, level / 3)
+    _check_digits(noise, scale, level / 3)
     return float(gaps[at]), allowed
+
+
+def _allowed(level: float) -> float:
+    """Return how far a share of all draws may be off [Massart 1990].
+
+    The inequality of Dvoretzky, Kiefer and Wolfowitz for a distribution function, and
+    that of Hoeffding for one share, with room for the mass of half a step.
+    """
+    return math.sqrt(math.log(2 / level) / (2 * _DRAWS)) + 1e-5
+
+
+def _check_tails(
+    noise: FloatArray,
+    places: FloatArray,
+    cumulative: FloatArray,
+    scale: float,
+    level: float,
+) -> None:
+    """Check how many draws lie beyond each place: far out a difference is small.
+
+    By the binomial law of each count, the level shared by all of them.
+    """
+    right = len(places) // 2
+    counts = np.concatenate(
+        [
+            np.searchsorted(noise, places[:right], side="right"),
+            _DRAWS - np.searchsorted(noise, places[right:], side="right"),
+        ]
+    )
+    tails = np.concatenate([cumulative[:right], 1 - cumulative[right:]])
+    least, most = (np.clip(tails + by, 0, 1) for by in (-_CLOSE, _CLOSE))
+    chances = np.minimum(
+        binom.cdf(counts, _DRAWS, least), binom.sf(counts - 1, _DRAWS, most)
+    )
+    at = int(chances.argmin())
+    if chances[at] < level / (2 * len(places)):
+        raise LawError(
+            f"of {_DRAWS} draws at scale {scale:g}, {counts[at]} lie beyond "
+            f"{places[at]:.4g}, and by the density it is {tails[at] * _DRAWS:.6g}"
+        )
+
+
+def _check_digits(noise: FloatArray, scale: float, level: float) -> None:
+    """Check that noise is on every step: where it is not, digits of values show.
+
+    In two's complement all digits of k and of -1 - k differ, and these are about
+    equally likely under a symmetric law that is smooth over a step.
+    """
+    steps = noise[np.abs(noise) < 2.0**52 * grid_step(scale)] / grid_step(scale)
+    whole = steps.astype(np.int64)
+    allowed = _allowed(level / GRID_BITS)
+    for digit in range(GRID_BITS):
+        share = np.count_nonzero(whole >> digit & 1) / _DRAWS
+        if abs(share - 0.5) > allowed + 1 - len(whole) / _DRAWS:
+            raise LawError(
+                f"of {_DRAWS} draws at scale {scale:g} a share of {share:.6g} is an odd "
+                f"number of {2**digit} steps of the grid, not a half: digits of values "
+                "would show"
+            )
 
 
 def _distribution(law: NoiseLaw, scale: float) -> tuple[FloatArray, FloatArray]:

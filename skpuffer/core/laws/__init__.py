@@ -20,6 +20,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "NoiseLaw",
+    "bears_a_taken_name",
     "is_own",
     "law_parameters",
     "missing_members",
@@ -28,12 +29,24 @@ __all__ = [
 
 
 def is_own(law: NoiseLaw) -> bool:
-    """Whether a law is none of this package.
+    """Whether a law is none of this package, or one with attributes put upon it.
 
     >>> is_own(Laplace())
     False
     """
-    return type(law) not in LAWS.values()
+    known = {name for name, _ in law_parameters(law)}
+    return type(law) not in LAWS.values() or not known.issuperset(vars(law))
+
+
+def bears_a_taken_name(law: NoiseLaw) -> bool:
+    """Whether a law is called as another of this package is, or reads like it.
+
+    >>> bears_a_taken_name(Laplace())
+    False
+    """
+    if law.name.strip().casefold() not in LAWS:
+        return False
+    return is_own(law) or type(law) is not LAWS.get(law.name)
 
 
 def law_parameters(law: NoiseLaw) -> tuple[tuple[str, Any], ...]:

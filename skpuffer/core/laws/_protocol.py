@@ -135,6 +135,7 @@ class NoiseLaw(Protocol):
         Returns
         -------
         ndarray of shape (n,), float64
+            `out` itself, where it is given.
 
         Raises
         ------
