@@ -108,8 +108,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
-# The folder with the UCI tables, if any: SKPUFFER_DATA= for none.
-_FOLDER = os.environ.get("SKPUFFER_DATA", str(DOCS.parents[1] / "shared" / "data"))
+# The folder with the UCI tables, if any.
+_FOLDER = os.environ.get("SKPUFFER_DATA", "")
 TABLES = Path(_FOLDER) if _FOLDER and Path(_FOLDER).is_dir() else None
 if TABLES is not None:
     os.environ["SKPUFFER_DATA"] = str(TABLES)

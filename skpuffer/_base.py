@@ -14,7 +14,7 @@ from skpuffer._estimator import NO_ROWS, Release
 from skpuffer._noise import BitsOf, additive, refuse_off_grid, released_columns
 from skpuffer._parameters import (
     Settings,
-    check_law_of_estimator,
+    check_law_given,
     check_parameters,
     check_release,
 )
@@ -110,8 +110,11 @@ class AdditiveRelease(Release):
 
     def _law_instance(self) -> NoiseLaw:
         """Copy the law of the current parameters: what fit took is what is released."""
-        law: NoiseLaw | None = getattr(self, "law", None)
-        check_law_of_estimator(law, type(self).__name__)
+        owner = type(self)
+        # An error within a property of that name is shown as it is.
+        known = hasattr(owner, "law") or "law" in vars(self)
+        law: NoiseLaw | None = self.law if known else None
+        check_law_given(law, f"{owner.__name__}.law")
         return cast("NoiseLaw", copy.deepcopy(law))
 
     def _parameters(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Settings:
 _NO_LAW = "categorical"
 
 
-def check_law_of_estimator(law: Any, owner: str) -> None:
+def check_law_given(law: Any, called: str) -> None:
     """Refuse what is no noise law, or bears the name of another.
 
     Rules look up by name what is proven of the laws of this package.
@@ -78,25 +78,25 @@ def check_law_of_estimator(law: Any, owner: str) -> None:
     """
     if law is None:
         raise ParameterError(
-            f"{owner} has no noise law: give the class an attribute, law = MyLaw()"
+            f"{called} is None, no noise law: give an instance, MyLaw()"
         )
     if isinstance(law, type):
         raise ParameterError(
-            f"{owner}.law is the class {law.__name__}: make one, law = {law.__name__}()"
+            f"{called} is the class {law.__name__}: give an instance, {law.__name__}()"
         )
     missing = missing_members(law)
     if missing:
         raise ParameterError(
-            f"{owner}.law={law!r} is no noise law: it lacks {', '.join(missing)}; "
+            f"{called}={law!r} is no noise law: it lacks {', '.join(missing)}; "
             "subclass skpuffer.laws.NoiseLaw, which says what they are"
         )
     if not (isinstance(law.name, str) and law.name.strip()):
         raise ParameterError(
-            f"{owner}.law.name={law.name!r} must be a text that says what the noise is"
+            f"{called}.name={law.name!r} must be a text that says what the noise is"
         )
     if bears_a_taken_name(law) or law.name.strip().casefold() == _NO_LAW:
         raise ParameterError(
-            f"{owner}.law is a {type(law).__name__} named {law.name!r}, and what this "
+            f"{called} is a {type(law).__name__} named {law.name!r}, and what this "
             "package proves of noise of that name may not hold for it: give it another "
             "name"
         )

@@ -12,7 +12,7 @@ import pandas as pd
 from skpuffer._base import AdditiveRelease
 from skpuffer._checks import choice
 from skpuffer._lazy import is_lazy
-from skpuffer._parameters import check_law_of_estimator
+from skpuffer._parameters import check_law_given
 from skpuffer._progress import progress, stepwise
 from skpuffer._text import law_text
 from skpuffer.core.calibration import RULES
@@ -119,7 +119,7 @@ def compare_mechanisms(
             fit_arguments["prior"] = parameters.pop("prior")
     candidates = [
         (name, mechanism, scope, rule)
-        for name, mechanism in map(_named, laws)
+        for name, mechanism in _mechanisms(laws).items()
         for scope in scopes
         for rule in _rules_for(parameters, LAWS.get(name, mechanism.law), calibrations)
     ]
@@ -169,11 +169,25 @@ def _fits(estimator: Any, X: Any, arguments: Mapping[str, Any]) -> bool:
     return True
 
 
-def _named(law: Any) -> tuple[str, type[AdditiveRelease]]:
+def _mechanisms(laws: Sequence[Any]) -> dict[str, type[AdditiveRelease]]:
+    """Return the mechanism of each law, by what it is called in the table."""
+    found: dict[str, type[AdditiveRelease]] = {}
+    for place, law in enumerate(laws):
+        name, mechanism = _named(law, f"laws[{place}]")
+        if name in found:
+            raise ParameterError(
+                f"laws[{place}]={law!r} is called {name!r}, as another law before it: "
+                "leave one out, or give it another name"
+            )
+        found[name] = mechanism
+    return found
+
+
+def _named(law: Any, called: str) -> tuple[str, type[AdditiveRelease]]:
     """Return what a law is called, and the mechanism that has it."""
     if isinstance(law, str):
         return law, _ESTIMATORS[choice("laws", law, tuple(_ESTIMATORS))]
-    check_law_of_estimator(law, "laws")
+    check_law_given(law, called)
     mechanism = type("OwnRelease", (AdditiveRelease,), {"law": law})
     return law_text(law.name, law_parameters(law)), mechanism
 
