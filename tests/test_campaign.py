@@ -304,3 +304,380 @@ def test_rows_of_two_columns_keep_the_promise(law, examples):
 @runs(12)
 def test_rows_of_many_columns_keep_the_promise(law, examples):
     check_numbers(law, examples, f"many columns, {law}", (2, 6), "joint", 30)
+
+
+# --- the promise: other priors --------------------------------------------------
+
+
+@runs(25)
+def test_declared_bounds_keep_the_promise_for_any_rows(examples):
+    with Books("bounded") as books:
+
+        @campaign(examples)
+        @given(st.sampled_from(list(LAWS)), st.data())
+        def run(law, data):
+            fitted_on, other = (data.draw(tables((1, 4), 12)) for _ in range(2))
+            names = fitted_on.names
+            declared = data.draw(bounds(names).filter(lambda b: isinstance(b, tuple)))
+            given_ = data.draw(budgets(law != "gaussian", 0.1))
+            noise = LAWS[law](
+                secret="s",
+                prior_model="bounded",
+                bounds=declared,
+                calibration=data.draw(st.sampled_from(RULES)),
+                n_releases=data.draw(st.sampled_from([1, 2])),
+                **({"prior": "p"} if fitted_on.prior else {}),
+                **given_,
+            )
+            noise = attempt(lambda: noise.fit(as_frame(fitted_on)), books)
+            if noise is None:
+                return
+            promise, scale = noise.guarantee_, noise.scale_
+            assert (scale > 0).all()
+            width = np.full((1, len(names)), float(declared[1] - declared[0]))
+            options = {"law": law, "alpha": promise.alpha}
+            if law == "exponential":
+                options["power"] = 0.5
+            bound = limit(promise.epsilon, promise.alpha)
+            if promise.alpha < math.inf:
+                # One row at either end is the worst that there is, and known exactly.
+                copies = promise.n_releases
+                found = shift_cost(shifts=width, scale=scale, copies=copies, **options)
+                assert found[0] / (promise.alpha - 1) <= bound
+            # Any rows at all, those of another table say.
+            column = data.draw(st.sampled_from(other.names))
+            values = np.clip(other.columns[column], *map(float, declared))[:, None]
+            half = np.arange(len(values)) % 2 == 0
+            sides = [(values[part], np.ones(part.sum())) for part in (half, ~half)]
+            j = data.draw(st.integers(0, len(names) - 1))
+            for p, q in (sides, sides[::-1]):
+                books.count("integrals")
+                assert line_divergence(p, q, scale=scale[j], **options) <= bound
+
+        run()
+
+
+@runs(25)
+def test_a_population_covers_its_own_sample(examples):
+    # The bands hold the sample's quantiles, so that it is one of the populations.
+    with Books("population") as books:
+
+        @campaign(examples)
+        @given(st.sampled_from(list(LAWS)), st.data())
+        def run(law, data):
+            table = data.draw(tables((1, 3), 40, weighted=False))
+            declared = data.draw(bounds(["a"]).filter(lambda b: isinstance(b, tuple)))
+            given_ = data.draw(budgets(law != "gaussian", 0.1))
+            pairs, stand_for = data.draw(chosen_pairs(table))
+            noise = LAWS[law](
+                secret="s",
+                prior_model="population",
+                confidence=data.draw(st.sampled_from([0.5, 0.9, 0.99])),
+                bounds=declared,
+                scope="column",
+                secret_pairs=pairs,
+                calibration=data.draw(st.sampled_from(RULES)),
+                **({"prior": "p"} if table.prior else {}),
+                **given_,
+            )
+            noise = attempt(lambda: noise.fit(as_frame(table)), books)
+            if noise is None:
+                return
+            assert (noise.scale_ > 0).all()
+            sample = clone(noise).set_params(prior_model="empirical")
+            sample = attempt(lambda: sample.fit(as_frame(table)), books)
+            if sample is not None and noise.alpha != "auto":
+                assert (noise.scale_ >= sample.scale_ * (1 - 1e-6)).all()
+            assert_released_promise(noise, table, stand_for, declared, books)
+
+        run()
+
+
+@runs(20)
+def test_a_gaussian_model_keeps_the_promise(examples):
+    with Books("gaussian model") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 3), 30))
+            given_ = data.draw(budgets(infinite=False))
+            pairs, stand_for = data.draw(chosen_pairs(table))
+            noise = RenyiPufferfishGaussian(
+                secret="s",
+                prior_model="gaussian",
+                scope="column",
+                secret_pairs=pairs,
+                **({"prior": "p"} if table.prior else {}),
+                **given_,
+            )
+            frame = as_frame(table, data.draw(st.sampled_from(list(FRAMES))))
+            noise = attempt(
+                lambda: noise.fit(frame, sample_weight=table.weight), books
+            )
+            if noise is None:
+                return
+            bound = limit(noise.epsilon_, noise.alpha_)
+            for name, scale in zip(table.names, noise.scale_, strict=True):
+                for sides in table.pairs(stand_for, [name]):
+                    for p, q in (sides, sides[::-1]):
+                        books.count("pairs")
+                        assert normal_divergence(p, q, scale, noise.alpha_) <= bound
+
+        run()
+
+
+def normal_divergence(p, q, scale, alpha):
+    """The divergence of two Gaussians with the moments of two samples, and noise."""
+    moments = []
+    for rows, mass in (p, q):
+        values, share = rows[:, 0].astype(float), mass / mass.sum()
+        mean = share @ values
+        moments.append((mean, share @ (values - mean) ** 2 + scale**2))
+    (m, v), (n, w) = moments
+    if v == w == 0:
+        return 0.0 if abs(m - n) < 1e-12 else math.inf
+    mixed = alpha * w + (1 - alpha) * v
+    if mixed <= 0 or v == 0 or w == 0:
+        return math.inf
+    # Of logarithms near each other: log(mixed) − (1−α) log v − α log w.
+    logs = math.log1p((mixed - w) / w) - (1 - alpha) * math.log1p((v - w) / w)
+    return alpha * (m - n) ** 2 / (2 * mixed) + logs / (2 * (1 - alpha))
+
+
+# --- the promise: categories ----------------------------------------------------
+
+WORDS = {
+    "text": ("ab", "b", "ç", "d"),
+    "numbers": (3, 1, 4, 2),
+    "truth": (False, True),
+}
+
+
+@st.composite
+def labelled(draw, table, names):
+    """Draw what the whole numbers of some columns stand for."""
+    sets = {}
+    for name in names:
+        words = WORDS[draw(st.sampled_from(list(WORDS)))]
+        table.columns[name] %= len(words)
+        sets[name] = list(words)
+    return sets
+
+
+CODES = st.lists(st.integers(0, 3).map(float), min_size=1, max_size=4)
+
+
+def labelled_frame(table, sets, kind):
+    """Write a table whose codes are labels."""
+    columns = {
+        name: np.array(sets[name])[values.astype(int)] if name in sets else values
+        for name, values in table.columns.items()
+    }
+    columns["s"] = np.array(table.secret)
+    if table.prior is not None:
+        columns["p"] = np.array(table.prior)
+    if kind == "categories":
+        return pd.DataFrame(
+            {
+                name: pd.Categorical(values) if name in sets else values
+                for name, values in columns.items()
+            }
+        )
+    return FRAMES[kind](columns)
+
+
+@st.composite
+def metrics(draw, sets):
+    """Draw a metric for each set: by name, as a matrix, or a callable."""
+    kind = draw(st.sampled_from(["discrete", "ordinal", "matrix"]))
+    if kind != "matrix":
+        return kind
+    given_ = {}
+    for name, labels in sets.items():
+        n = len(labels)
+        flat = draw(st.lists(st.floats(0.1, 4), min_size=n * n, max_size=n * n))
+        above = np.triu(np.reshape(flat, (n, n)), 1)
+        given_[name] = above + above.T
+    return given_
+
+
+def drawn_from(p, channels, sets, copies=1):
+    """Return the distribution of a released row of categories, or of its copies."""
+    rows, mass = p
+    total = 0.0
+    for row, m in zip(rows, mass / mass.sum(), strict=True):
+        outcome = np.ones(1)
+        for _ in range(copies):
+            for code, (channel, labels, fitted) in zip(row, channels, strict=True):
+                place = fitted.index(labels[int(code)])
+                outcome = np.outer(outcome, channel[place]).ravel()
+        total = total + m * outcome
+    kept = np.flatnonzero(total > 0)
+    return kept[:, None], total[kept]
+
+
+def channels_of(draw, sets, names):
+    return [
+        (draw.channels_[name], sets[name], list(draw.categories_[name]))
+        for name in names
+    ]
+
+
+@runs(40)
+def test_categories_keep_the_promise(examples):
+    with Books("categories") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 3), 30, pools=CODES))
+            sets = data.draw(labelled(table, table.names))
+            metric = data.draw(metrics(sets))
+            pairs, stand_for = data.draw(chosen_pairs(table))
+            given_ = data.draw(budgets()) | {
+                "scope": data.draw(st.sampled_from(["joint", "column"])),
+                "calibration": data.draw(st.sampled_from(["transport", "exact"])),
+                "secret_pairs": pairs,
+            }
+            if given_["calibration"] == "transport":
+                given_["n_releases"] = data.draw(st.sampled_from([1, 1, 2]))
+            # Text tells no order.
+            declared = not isinstance(metric, str) or metric == "ordinal"
+            declared = declared or data.draw(st.booleans())
+            draw = RenyiPufferfishCategorical(
+                secret="s",
+                categories=sets if declared else "auto",
+                metric=metric,
+                **({"prior": "p"} if table.prior else {}),
+                **given_,
+            )
+            kinds = [kind for kind in FRAMES if kind != "object"] + ["categories"]
+            frame = labelled_frame(table, sets, data.draw(st.sampled_from(kinds)))
+            note(f"{table} {draw}")
+            draw = attempt(lambda: draw.fit(frame, sample_weight=table.weight), books)
+            if draw is None:
+                return
+            assert_record(draw, given_, table, stand_for)
+            blocks = [table.names]
+            if draw.scope == "column":
+                blocks = [[name] for name in table.names]
+            for names in blocks:
+                channels = channels_of(draw, sets, names)
+                for p, q in table.pairs(stand_for, names):
+                    sides = [
+                        drawn_from(side, channels, sets, draw.n_releases)
+                        for side in (p, q)
+                    ]
+                    for one, other in (sides, sides[::-1]):
+                        books.count("sums")
+                        found = atoms_divergence(one, other, draw.alpha_)
+                        assert found <= limit(draw.epsilon_, draw.alpha_)
+            released = draw.transform(frame)
+            assert library_of(released) == library_of(frame)
+
+        run()
+
+
+@runs(25)
+def test_numbers_beside_categories_keep_the_promise(examples):
+    with Books("numbers beside categories") as books:
+
+        @campaign(examples)
+        @given(st.sampled_from(["laplace", "gaussian"]), st.data())
+        def run(law, data):
+            table = data.draw(tables((2, 4), 16, pools=st.one_of(CODES, _numbers())))
+            n_sets = data.draw(st.integers(1, len(table.names) - 1))
+            chosen = table.names[-n_sets:]
+            for name in chosen:
+                table.columns[name] = np.abs(np.rint(table.columns[name]))
+            sets = data.draw(labelled(table, chosen))
+            pairs, stand_for = data.draw(chosen_pairs(table))
+            numbers = [name for name in table.names if name not in sets]
+            declared = data.draw(bounds(numbers))
+            given_ = data.draw(budgets(law != "gaussian")) | {
+                "secret_pairs": pairs,
+                "n_releases": data.draw(st.sampled_from([1, 1, 2])),
+            }
+            row = JointRelease(
+                law=law,
+                secret="s",
+                categorical=chosen,
+                categories=sets,
+                metric=data.draw(metrics(sets)),
+                bounds=declared,
+                **({"prior": "p"} if table.prior else {}),
+                **given_,
+            )
+            kinds = [kind for kind in FRAMES if kind != "object"]
+            frame = labelled_frame(table, sets, data.draw(st.sampled_from(kinds)))
+            note(f"{table} {row}")
+            row = attempt(lambda: row.fit(frame, sample_weight=table.weight), books)
+            if row is None:
+                return
+            assert_record(row, given_, table, stand_for)
+            channels = channels_of(row, sets, chosen)
+            for j, name in enumerate(numbers):
+                names = [name, *chosen]
+                limits = clipping(declared, numbers)(table.values(numbers))[:, j]
+                clipped = type(table)(
+                    table.columns | {name: limits},
+                    table.secret,
+                    table.prior,
+                    table.weight,
+                )
+                for p, q in clipped.pairs(stand_for, names):
+                    books.count("pairs")
+                    for one, other in ((p, q), (q, p)):
+                        scale = row.scale_[table.names.index(name)]
+                        found = mixed_divergence(one, other, scale, channels, row)
+                        assert found <= limit(row.epsilon_, row.alpha_)
+
+        run()
+
+
+def _numbers():
+    return st.lists(st.integers(-9, 9).map(lambda n: n / 2), min_size=1, max_size=4)
+
+
+def mixed_divergence(p, q, scale, channels, row):
+    """The divergence of one number and all categories of a released row."""
+    alpha, parts, absent = row.alpha_, [], 0.0
+    n_outcomes = [len(channel) for channel, *_ in channels]
+    for outcome in itertools.product(*map(range, n_outcomes)):
+        sides, totals = [], []
+        for rows, mass in (p, q):
+            share = mass / mass.sum()
+            for j, (channel, labels, fitted) in enumerate(channels):
+                places = [fitted.index(labels[int(code)]) for code in rows[:, j + 1]]
+                share = share * channel[places, outcome[j]]
+            kept = share > 0
+            sides.append((rows[kept, :1].astype(float), share[kept]))
+            totals.append(share.sum())
+        if totals[0] == 0:
+            absent += totals[1]
+            continue
+        if totals[1] == 0:
+            return math.inf
+        if scale > 0:
+            sides = [on_grid(side, np.array([scale])) for side in sides]
+            options = {"law": row.law, "scale": scale, "alpha": alpha}
+            within = line_divergence(*sides, **options)
+        else:
+            within = atoms_divergence(*sides, alpha)
+        parts.append((totals, within))
+    if alpha == math.inf:
+        return max(math.log(t[0] / t[1]) + within for t, within in parts)
+    logs = [
+        alpha * math.log(t[0]) - (alpha - 1) * math.log(t[1]) + (alpha - 1) * within
+        for t, within in parts
+    ]
+    top = max(logs)
+    if top > 1:
+        return (top + math.log(math.fsum(math.exp(x - top) for x in logs))) / (alpha - 1)
+    # The outcomes sum to one on either side, so that only the excess counts.
+    excess = math.fsum(
+        math.exp(x) - alpha * t[0] + (alpha - 1) * t[1]
+        for x, (t, _) in zip(logs, parts, strict=True)
+    )
+    return math.log1p(max(excess + (alpha - 1) * absent, 0.0)) / (alpha - 1)
