@@ -681,3 +681,387 @@ def mixed_divergence(p, q, scale, channels, row):
         for x, (t, _) in zip(logs, parts, strict=True)
     )
     return math.log1p(max(excess + (alpha - 1) * absent, 0.0)) / (alpha - 1)
+
+
+# --- the same rows, the same scale ----------------------------------------------
+
+
+@st.composite
+def small_releases(draw, table):
+    """Draw parameters of a release that is served, of any law, and its make."""
+    law = draw(st.sampled_from(list(LAWS)))
+    scope = draw(st.sampled_from(["joint", "column"]))
+    given_, _ = draw(releases(law, table, scope))
+    given_["epsilon"] = max(given_["epsilon"], 0.1)
+    return LAWS[law], given_
+
+
+def scale_of(fit):
+    """Return the scale of a fit, or the class of its refusal."""
+    try:
+        return fit().scale_
+    except (ValueError, CalibrationError) as error:
+        return np.array([type(error).__name__])
+
+
+def same(first, second, tolerance=0.0):
+    if first.dtype.kind != "f" or second.dtype.kind != "f":
+        return first.tolist() == second.tolist()
+    return bool((np.abs(first - second) <= tolerance * np.abs(second)).all())
+
+
+@runs(30)
+def test_the_scale_is_that_of_the_rows_however_they_come(examples):
+    with Books("ways") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 3), 16))
+            make, given_ = data.draw(small_releases(table))
+            note(f"{table} {given_}")
+            priors = {"prior": "p"} if table.prior else {}
+            noise = make(secret="s", **priors, **given_)
+            weight = table.weight
+            first = scale_of(
+                lambda: clone(noise).fit(as_frame(table), sample_weight=weight)
+            )
+            books.count("scales" if first.dtype.kind == "f" else "refusals")
+            labels = {"secret": np.array(table.secret)}
+            if table.prior:
+                labels["prior"] = np.array(table.prior)
+            beside = make(**given_)
+            by_y = make(secret_from_y=True, **given_)
+            others = {key: v for key, v in labels.items() if key == "prior"}
+            kind = data.draw(st.sampled_from(list(FRAMES)))
+            order = data.draw(st.permutations(range(table.n_rows)))
+            moved = table.rows(order)
+            rows = rows_of(table, kind)
+            counts = ConditionalCounts(secret="s", **priors)
+            cut = data.draw(st.integers(0, table.n_rows))
+            for part in (range(cut), range(cut, table.n_rows)):
+                some = table.rows(list(part))
+                if some.n_rows:
+                    counts.update(as_frame(some, kind), sample_weight=some.weight)
+            ways = {
+                "kind": lambda: clone(noise).fit(
+                    as_frame(table, kind), sample_weight=weight
+                ),
+                "order": lambda: clone(noise).fit(
+                    as_frame(moved), sample_weight=moved.weight
+                ),
+                "metadata": lambda: beside.fit(rows, sample_weight=weight, **labels),
+                "y": lambda: by_y.fit(
+                    rows, labels["secret"], sample_weight=weight, **others
+                ),
+                "counts": lambda: clone(noise).fit_counts(counts),
+                "copy": lambda: pickle.loads(pickle.dumps(noise)).fit(
+                    as_frame(table), sample_weight=weight
+                ),
+            }
+            positions = not any(
+                isinstance(given_.get(name), dict) for name in ("bounds", "column_weights")
+            )
+            if positions:
+                array = as_array(table, data.draw(st.sampled_from(list(ARRAYS))))
+                ways["array"] = lambda: clone(beside).fit(
+                    array, sample_weight=weight, **labels
+                )
+                if not priors and isinstance(table.secret[0], (int, float)):
+                    wide = np.column_stack([table.secret, table.values()]).astype(float)
+                    if given_["secret_pairs"] == "all":
+                        ways["position"] = lambda: make(secret=0, **given_).fit(
+                            wide, sample_weight=weight
+                        )
+            for way, fit in ways.items():
+                books.count(way)
+                assert same(scale_of(fit), first), way
+            with reuse_fits():
+                for _ in range(2):
+                    again = scale_of(
+                        lambda: clone(noise).fit(as_frame(table), sample_weight=weight)
+                    )
+                    assert same(again, first)
+
+        run()
+
+
+@runs(25)
+def test_the_scale_of_numbers_of_any_type(examples):
+    with Books("types") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            whole_numbers = st.lists(
+                st.integers(0, 120).map(float), min_size=1, max_size=5
+            )
+            table = data.draw(tables((1, 3), 16, pools=whole_numbers, grouped=False))
+            make, given_ = data.draw(small_releases(table))
+            for name in ("bounds", "column_weights"):
+                if isinstance(given_.get(name), dict):
+                    del given_[name]
+            noise = make(**given_)
+
+            def fit(values):
+                return lambda: clone(noise).fit(
+                    values, secret=table.secret, sample_weight=table.weight
+                )
+
+            first = scale_of(fit(table.values()))
+            books.count("scales" if first.dtype.kind == "f" else "refusals")
+            dtype = data.draw(st.sampled_from(NARROW))
+            narrow = table.values().astype(dtype)
+            assert same(scale_of(fit(narrow)), first)
+            frame = pl.DataFrame(narrow.astype(narrow.dtype.newbyteorder("=")))
+            assert same(scale_of(fit(frame)), first)
+            # Numbers that float32 holds nearly.
+            table = table.changed(lambda values: values / 7)
+            single = scale_of(fit(table.values().astype(np.float32)))
+            exact = given_["calibration"] == "exact"
+            if not exact or first.all():
+                assert same(single, scale_of(fit(table.values())), 1e-2 if exact else 1e-4)
+
+        run()
+
+
+@runs(25)
+def test_the_scale_follows_units_and_offsets_and_falls_with_no_epsilon(examples):
+    with Books("units") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 3), 16))
+            make, given_ = data.draw(small_releases(table))
+            del given_["bounds"]
+            note(f"{table} {given_}")
+            priors = {"prior": "p"} if table.prior else {}
+            noise = make(secret="s", **priors, **given_)
+
+            def fit(table, **other):
+                return scale_of(
+                    lambda: clone(noise)
+                    .set_params(**other)
+                    .fit(as_frame(table), sample_weight=table.weight)
+                )
+
+            first = fit(table)
+            if first.dtype.kind != "f":
+                books.count("refusals")
+                return
+            books.count("scales")
+            # Powers of two change no digit.
+            power = data.draw(st.sampled_from([-960, -700, -31, 5, 600, 850]))
+            unit = 2.0**power
+            scaled = fit(table.changed(lambda values: values * unit))
+            if scaled.dtype.kind == "f":
+                books.count("units")
+                assert same(scaled, first * unit, 1e-9)
+            # Nor does an offset of whole numbers, where the grid reaches.
+            halves = table.changed(lambda values: np.rint(values * 2) / 2)
+            offset = data.draw(st.sampled_from([-(2.0**24), 1e6, 2.0**30]))
+            moved = fit(halves.changed(lambda values: values + offset))
+            still = fit(halves)
+            if moved.dtype.kind == still.dtype.kind == "f":
+                books.count("offsets")
+                assert same(moved, still, 1e-6)
+            # The couplings of several columns are refined to this accuracy.
+            if given_["alpha"] != "auto":
+                less = given_["epsilon"] * data.draw(st.floats(0.5, 0.999))
+                lower = fit(table, epsilon=less)
+                if lower.dtype.kind == "f":
+                    books.count("epsilons")
+                    slack = 1e-9 if len(table.names) == 1 else 1e-4
+                    assert (lower >= first * (1 - slack)).all()
+            # Whole weights are repetitions.
+            if table.weight is not None and (table.weight % 1 == 0).all():
+                repeated = np.repeat(np.arange(table.n_rows), table.weight.astype(int))
+                plain_rows = table.rows(repeated)
+                plain_rows = type(table)(
+                    plain_rows.columns, plain_rows.secret, plain_rows.prior
+                )
+                books.count("repetitions")
+                assert same(fit(plain_rows), first, 1e-9)
+            # Nothing but the proportions of weights counts.
+            if table.weight is not None:
+                other = type(table)(
+                    table.columns, table.secret, table.prior, table.weight * 4
+                )
+                assert same(fit(other), first, 1e-9)
+
+        run()
+
+
+# --- the release ----------------------------------------------------------------
+
+
+def dtypes_of(frame):
+    if isinstance(frame, pa.Table):
+        return [str(kind) for kind in frame.schema.types]
+    return [str(kind) for kind in frame.dtypes]
+
+
+@runs(30)
+def test_a_release_looks_like_its_rows_and_lies_on_the_grid(examples):
+    with Books("releases") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 4), 20))
+            make, given_ = data.draw(small_releases(table))
+            clips = isinstance(given_["bounds"], tuple) and data.draw(st.booleans())
+            priors = {"prior": "p"} if table.prior else {}
+            noise = make(secret="s", clip_output=clips, **priors, **given_)
+            kind = data.draw(st.sampled_from(list(FRAMES)))
+            frame = as_frame(table, kind)
+            before = released_copy(frame)
+            noise = attempt(
+                lambda: noise.fit(frame, sample_weight=table.weight), books
+            )
+            if noise is None:
+                return
+            state = pickle.dumps(noise)
+            data_free = rows_of(table, kind)
+            first = noise.transform(frame)
+            second = noise.transform(data_free)
+            assert released_copy(frame).equals(before)
+            for released in (first, second):
+                assert library_of(released) == library_of(frame)
+                names = getattr(released, "column_names", None)
+                assert list(names or released.columns) == table.names
+                assert len(released) == table.n_rows
+                if isinstance(frame, pd.DataFrame):
+                    assert released.index.equals(frame.index)
+                assert set(dtypes_of(released)) <= {"float64", "Float64", "double"}
+            assert list(noise.get_feature_names_out()) == table.names
+            clip = clipping(given_["bounds"], table.names)
+            values, one, two = (
+                clip(table.values()),
+                released_array(first),
+                released_array(second),
+            )
+            for j, scale in enumerate(noise.scale_):
+                if scale == 0:
+                    assert (one[:, j] == values[:, j]).all()
+                    continue
+                on_the_grid = one[:, j] / step_of(scale)
+                if not clips:
+                    assert (on_the_grid == np.rint(on_the_grid)).all()
+                    assert table.n_rows < 4 or (one[:, j] != two[:, j]).any()
+            if clips:
+                low, high = given_["bounds"]
+                assert one.min() >= low
+                assert one.max() <= high
+            # Copies release alike and share no noise; a clone forgets.
+            copy = pickle.loads(state)
+            assert (copy.scale_ == noise.scale_).all()
+            assert copy.guarantee_ == noise.guarantee_
+            third = released_array(copy.transform(frame))
+            if (noise.scale_ > 0).any() and not clips and table.n_rows >= 4:
+                assert (third != one).any()
+                assert (third != two).any()
+            assert not hasattr(clone(noise), "scale_")
+            assert clone(noise).get_params().keys() == noise.get_params().keys()
+            # Other kinds, alone and as an array.
+            other = data.draw(st.sampled_from(list(FRAMES)))
+            assert library_of(noise.transform(rows_of(table, other))) == library_of(
+                rows_of(table, other)
+            )
+            single = rows_of(table).astype(np.float32)
+            assert set(dtypes_of(noise.transform(single))) == {"float32"}
+
+        run()
+
+
+def released_copy(frame):
+    """Return what compares a frame with itself later."""
+    if isinstance(frame, pd.DataFrame):
+        return frame.copy(deep=True)
+    return frame.clone() if isinstance(frame, pl.DataFrame) else frame
+
+
+# --- what is refused ------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    ("alpha", 1.0),
+    ("alpha", math.nan),
+    ("alpha", True),
+    ("epsilon", 0.0),
+    ("epsilon", -1.0),
+    ("epsilon", math.inf),
+    ("epsilon", "1"),
+    ("delta", 1.0),
+    ("calibration", "best"),
+    ("scope", "rows"),
+    ("prior_model", "mine"),
+    ("secret_pairs", [("F", "nobody")]),
+    ("secret_pairs", []),
+    ("n_releases", 0),
+    ("bounds", (1, 0)),
+    ("bounds", {"nothing": (0, 1)}),
+    ("column_weights", [0.0]),
+    ("out_of_bounds", "wrap"),
+    ("random_state", 1.5),
+    ("min_group_size", 0),
+    ("clip_output", True),
+    ("secret", "nothing"),
+]
+
+
+def spoilt(table, draw):
+    """Return a frame that must be refused, and words that its refusal says."""
+    name = draw(st.sampled_from(table.names))
+    frame = as_frame(table)
+    row = draw(st.integers(0, table.n_rows - 1))
+    kind = draw(st.sampled_from(["nan", "inf", "text", "secret", "one", "name", "rows"]))
+    if kind in ("nan", "inf"):
+        frame[name] = frame[name].astype(float)
+        frame.loc[row, name] = np.nan if kind == "nan" else -np.inf
+        return frame, [repr(name), f"1 of {table.n_rows} rows"]
+    if kind == "text":
+        return frame.assign(**{name: "many"}), [repr(name)]
+    if kind == "secret":
+        frame["s"] = frame["s"].astype(object)
+        frame.loc[row, "s"] = draw(st.sampled_from([None, np.nan, "nan"]))
+        return frame, ["secret 's' is missing", f"1 of {table.n_rows} rows"]
+    if kind == "one":
+        return frame.assign(s="F"), ["single value"]
+    if kind == "name":
+        frame.columns = [*frame.columns[:-1], frame.columns[0]]
+        return frame, [""]
+    return frame.iloc[:0], [""]
+
+
+@runs(40)
+def test_what_is_refused_changes_nothing(examples):
+    with Books("refusals") as books:
+
+        @campaign(examples)
+        @given(st.data())
+        def run(data):
+            table = data.draw(tables((1, 3), 12, weighted=False))
+            law = data.draw(st.sampled_from(list(LAWS)))
+            priors = {"prior": "p"} if table.prior else {}
+            noise = LAWS[law](secret="s", epsilon=2.0, **priors)
+            frame = as_frame(table)
+            if data.draw(st.booleans()):
+                noise.fit(frame)
+            before, held = pickle.dumps(noise), dict(vars(noise))
+            if data.draw(st.booleans()):
+                bad, words = spoilt(table, data.draw)
+            else:
+                name, value = data.draw(st.sampled_from(BAD_PARAMETERS))
+                bad, words = frame, [name.split("_")[-1]]
+                noise.set_params(**{name: value})
+                before, held = pickle.dumps(noise), dict(vars(noise))
+                books.count(name)
+            with pytest.raises((ValueError, TypeError, KeyError)) as caught:
+                noise.fit(bad)
+            for word in words:
+                assert word in str(caught.value)
+            assert vars(noise) == held
+            assert pickle.dumps(noise) == before
+
+        run()
