@@ -373,6 +373,10 @@ def atoms_divergence(p, q, alpha):
     logs = [(math.log(m), math.log(second[row])) for row, m in first.items()]
     if alpha == math.inf:
         return max(a - b for a, b in logs)
+    top = max(alpha * a - (alpha - 1) * b for a, b in logs)
+    if top > 1:
+        terms = [math.exp(alpha * a - (alpha - 1) * b - top) for a, b in logs]
+        return (top + math.log(math.fsum(terms))) / (alpha - 1)
     excess = [
         second[row] * _excess_of(a - b, alpha)
         for row, (a, b) in zip(first, logs, strict=True)
@@ -387,10 +391,7 @@ def _excess_of(ratio, alpha):
         return math.fsum(
             ratio**n * (alpha**n - alpha) / math.factorial(n) for n in range(2, 9)
         )
-    try:
-        return math.exp(alpha * ratio) - alpha * math.exp(ratio) + alpha - 1
-    except OverflowError:
-        return math.inf
+    return math.exp(alpha * ratio) - alpha * math.exp(ratio) + alpha - 1
 
 
 def shift_cost(law, shifts, *, alpha, scale, copies=1, power=None):

@@ -693,6 +693,9 @@ def small_releases(draw, table):
     scope = draw(st.sampled_from(["joint", "column"]))
     given_, _ = draw(releases(law, table, scope))
     given_["epsilon"] = max(given_["epsilon"], 0.1)
+    # The exact rule takes ten times as long, and reads nothing in ways of its own.
+    if given_["calibration"] == "exact" and draw(st.integers(0, 3)):
+        given_["calibration"] = "transport"
     return LAWS[law], given_
 
 
@@ -755,6 +758,9 @@ def test_the_scale_is_that_of_the_rows_however_they_come(examples):
                     rows, labels["secret"], sample_weight=weight, **others
                 ),
                 "counts": lambda: clone(noise).fit_counts(counts),
+                "again": lambda: clone(noise).fit(
+                    as_frame(table), sample_weight=weight
+                ),
                 "copy": lambda: pickle.loads(pickle.dumps(noise)).fit(
                     as_frame(table), sample_weight=weight
                 ),
@@ -773,15 +779,11 @@ def test_the_scale_is_that_of_the_rows_however_they_come(examples):
                         ways["position"] = lambda: make(secret=0, **given_).fit(
                             wide, sample_weight=weight
                         )
-            for way, fit in ways.items():
-                books.count(way)
-                assert same(scale_of(fit), first), way
             with reuse_fits():
-                for _ in range(2):
-                    again = scale_of(
-                        lambda: clone(noise).fit(as_frame(table), sample_weight=weight)
-                    )
-                    assert same(again, first)
+                some = data.draw(st.sets(st.sampled_from(sorted(ways)), min_size=3))
+                for way in sorted(some):
+                    books.count(way)
+                    assert same(scale_of(ways[way]), first), way
 
         run()
 
