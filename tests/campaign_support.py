@@ -32,9 +32,9 @@ SEED = os.environ.get("SKPUFFER_CAMPAIGN_SEED")
 PHASES = [Phase.generate] + [Phase.shrink] * ("SKPUFFER_CAMPAIGN_RAW" not in os.environ)
 
 
-def campaign(examples):
-    """Hypothesis with the same examples in every run, unless a seed is given."""
-    chosen = settings(
+def campaign_settings(examples):
+    """The same examples in every run, unless a seed is given."""
+    return settings(
         max_examples=examples,
         deadline=None,
         database=None,
@@ -42,6 +42,11 @@ def campaign(examples):
         phases=PHASES,
         suppress_health_check=list(HealthCheck),
     )
+
+
+def campaign(examples):
+    """Decorate a test with the settings of the campaign."""
+    chosen = campaign_settings(examples)
 
     def decorate(test):
         return chosen(test) if SEED is None else seed(int(SEED))(chosen(test))
