@@ -9,7 +9,6 @@ slow run takes thousands: `SKPUFFER_CAMPAIGN=5000 SKPUFFER_CAMPAIGN_SEED=7 pytes
 import itertools
 import math
 import pickle
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -706,6 +705,8 @@ def small_releases(draw, table):
     # The exact rule takes ten times as long, and reads nothing in ways of its own.
     if given_["calibration"] == "exact" and draw(st.integers(0, 3)):
         given_["calibration"] = "transport"
+    if law == "gaussian" and scope == "column" and draw(st.booleans()):
+        given_ |= {"prior_model": "gaussian", "calibration": "transport"}
     return LAWS[law], given_
 
 
