@@ -372,7 +372,8 @@ def atoms_divergence(p, q, alpha):
     first, second = Counter(), Counter()
     for side, (rows, mass) in ((first, p), (second, q)):
         for row, m in zip(rows.tolist(), (mass / mass.sum()).tolist(), strict=True):
-            side[tuple(row)] += m
+            if m > 0:
+                side[tuple(row)] += m
     if not set(first) <= set(second):
         return math.inf
     logs = [(math.log(m), math.log(second[row])) for row, m in first.items()]
@@ -412,29 +413,38 @@ def shift_cost(law, shifts, *, alpha, scale, copies=1, power=None):
 
 
 def is_transported(p, q, *, epsilon, **options):
-    """Whether some coupling proves the promise, by a linear programme.
+    """Whether some coupling of numbers proves the promise.
 
-    By joint convexity D ≤ log E exp((α−1) Σ D_α) / (α−1) for each coupling, whole
-    masses: what a rule proves with its own, the best one proves too.
+    By joint convexity D ≤ log E exp((α−1) Σ D_α) / (α−1) for each coupling: what a rule
+    proves with its own, the best one proves too.
     """
-    masses = [np.rint(side[1]).astype(int) for side in (p, q)]
+    shifts = np.abs(p[0][:, None, :] - q[0][None, :, :]).astype(float)
+    alpha = options["alpha"]
+    if alpha == math.inf:
+        z = shifts / options["scale"]
+        z = z if options["law"] == "laplace" else z ** options["power"]
+        logs = options.get("copies", 1) * z.sum(axis=-1)
+    else:
+        flat = shifts.reshape(-1, shifts.shape[-1])
+        logs = shift_cost(shifts=flat, **options).reshape(shifts.shape[:2])
+    return can_move(logs, p[1], q[1], alpha, epsilon)
+
+
+def can_move(logs, mass_p, mass_q, alpha, epsilon):
+    """Whether a linear programme finds a coupling with E e^logs ≤ e^((α−1)ε).
+
+    Of whole masses; at α = ∞ one that moves nothing at more than ε.
+    """
+    masses = [np.rint(mass).astype(int) for mass in (mass_p, mass_q)]
     total = math.lcm(*(int(mass.sum()) for mass in masses))
     whole = [(mass * (total // int(mass.sum()))).astype(float) for mass in masses]
-    shifts = np.abs(p[0][:, None, :] - q[0][None, :, :]).astype(float)
-    alpha, target = options["alpha"], math.inf
+    target = (alpha - 1) * epsilon
     if alpha == math.inf:
-        law, scale = options["law"], options["scale"]
-        z = shifts / scale
-        z = z if law == "laplace" else z ** options["power"]
-        logs = options.get("copies", 1) * z.sum(axis=-1) - epsilon
-        price = np.where(logs <= 1e-9 * epsilon, 0.0, np.inf)
+        price = np.where(logs <= limit(epsilon, alpha), 0.0, np.inf)
     else:
-        target = (alpha - 1) * epsilon
-        flat = shifts.reshape(-1, shifts.shape[-1])
-        logs = (shift_cost(shifts=flat, **options) - target).reshape(shifts.shape[:2])
         # With an optimum below one, no pair that is used costs more than the total.
-        usable = logs <= math.log(total) + 1e-6
-        price = np.where(usable, np.exp(np.where(usable, logs, 0.0)), np.inf)
+        usable = logs - target <= math.log(total) + 1e-6
+        price = np.where(usable, np.exp(np.where(usable, logs - target, 0.0)), np.inf)
     least = oracles._transport_optimum(price, *whole)
     return least is not None and least <= total * (1 + 1e-7 * min(target, 1.0))
 
