@@ -506,7 +506,7 @@ def labelled_frame(table, sets, kind):
 @st.composite
 def metrics(draw, sets):
     """Draw a metric for each set: by name, as a matrix, or a callable."""
-    kind = draw(st.sampled_from(["discrete", "ordinal", "matrix"]))
+    kind = draw(st.sampled_from(["discrete", "ordinal", "matrix", "matrix"]))
     if kind != "matrix":
         return kind
     given_ = {}
