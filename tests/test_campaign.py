@@ -375,7 +375,7 @@ def test_declared_bounds_keep_the_promise_for_any_rows(examples):
         run()
 
 
-@runs(25)
+@runs(12)
 def test_a_population_covers_its_own_sample(examples):
     # The bands hold the sample's quantiles, so that it is one of the populations.
     with Books("population") as books:
@@ -763,7 +763,7 @@ def same(first, second, tolerance=0.0):
     return bool((np.abs(first - second) <= tolerance * np.abs(second)).all())
 
 
-@runs(30)
+@runs(25)
 def test_the_scale_is_that_of_the_rows_however_they_come(examples):
     with Books("ways") as books:
 
