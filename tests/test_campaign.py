@@ -307,7 +307,7 @@ def test_one_column_keeps_the_promise(law, examples):
 
 
 @EACH_LAW
-@runs(8)
+@runs(6)
 def test_columns_alone_keep_the_promise(law, examples):
     check_numbers(law, examples, f"columns alone, {law}", (2, 4), "column", 14)
 
@@ -327,7 +327,7 @@ def test_rows_of_many_columns_keep_the_promise(law, examples):
 # --- the promise: other priors --------------------------------------------------
 
 
-@runs(25)
+@runs(20)
 def test_declared_bounds_keep_the_promise_for_any_rows(examples):
     with Books("bounded") as books:
 
@@ -558,7 +558,7 @@ def channels_of(draw, sets, names):
     ]
 
 
-@runs(40)
+@runs(30)
 def test_categories_keep_the_promise(examples):
     with Books("categories") as books:
 
@@ -625,7 +625,7 @@ def test_categories_keep_the_promise(examples):
         run()
 
 
-@runs(25)
+@runs(18)
 def test_numbers_beside_categories_keep_the_promise(examples):
     with Books("numbers beside categories") as books:
 
@@ -763,7 +763,7 @@ def same(first, second, tolerance=0.0):
     return bool((np.abs(first - second) <= tolerance * np.abs(second)).all())
 
 
-@runs(25)
+@runs(18)
 def test_the_scale_is_that_of_the_rows_however_they_come(examples):
     with Books("ways") as books:
 
@@ -850,7 +850,7 @@ def test_the_scale_is_that_of_the_rows_however_they_come(examples):
         run()
 
 
-@runs(25)
+@runs(18)
 def test_the_scale_of_numbers_of_any_type(examples):
     with Books("types") as books:
 
@@ -891,7 +891,7 @@ def test_the_scale_of_numbers_of_any_type(examples):
         run()
 
 
-@runs(25)
+@runs(18)
 def test_the_scale_follows_units_and_offsets_and_falls_with_no_epsilon(examples):
     with Books("units") as books:
 
@@ -970,7 +970,7 @@ def dtypes_of(frame):
     return [str(kind) for kind in frame.dtypes]
 
 
-@runs(30)
+@runs(20)
 def test_a_release_looks_like_its_rows_and_lies_on_the_grid(examples):
     with Books("releases") as books:
 
@@ -1368,7 +1368,7 @@ def alike(first, second):
     return {type(label) for label in first} == {type(label) for label in second}
 
 
-@runs(15)
+@runs(10)
 def test_any_order_of_calls(examples):
     with Books("any order") as books:
         AnyOrder.books = books
