@@ -187,6 +187,25 @@ def test_an_epsilon_delta_promise_and_the_best_order():
     assert (both.scale_ > 0).all()
 
 
+@pytest.mark.parametrize("calibration", ["transport", "exact"])
+@pytest.mark.parametrize("jobs", [["clerk"], ["clerk", "cook"]])
+def test_the_best_order_where_no_noise_is_needed(calibration, jobs):
+    table = pd.DataFrame(
+        {"job": jobs * 40, "sex": np.repeat(["F", "M"], 20 * len(jobs))}
+    )
+    with pytest.warns(ZeroNoiseWarning):
+        auto = fitted(
+            table,
+            alpha="auto",
+            epsilon=2.0,
+            delta=1e-5,
+            categories=[jobs],
+            calibration=calibration,
+        )
+    assert auto.scale_.tolist() == [0]
+    assert auto.guarantee_.to_epsilon(1e-5) <= 2.0 * (1 + 1e-9)
+
+
 def test_the_profile_bounds_the_truth():
     table = people()[["job", "sex"]]
     for calibration in ("transport", "exact"):

@@ -104,3 +104,25 @@ def test_the_comparison_has_one_line_for_the_model():
     assert table[["law", "calibration"]].to_numpy().tolist() == [
         ["gaussian", "transport"]
     ]
+
+
+@pytest.mark.parametrize("power", [-990, -535, 520, 880])
+def test_the_scale_follows_the_unit_of_the_data(power):
+    # Squares of such numbers are no floats, or have few digits: too little noise.
+    secret = np.arange(60) % 2
+    rows = (3.0 * secret + np.arange(60) // 2 % 2)[:, None]
+    noise = RenyiPufferfishGaussian(prior_model="gaussian")
+    expected = noise.fit(rows, secret=secret).scale_
+    found = noise.fit(rows * 2.0**power, secret=secret).scale_ * 2.0**-power
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_priors_of_units_far_apart():
+    # The far groups decide, and what they need is ample for the near ones.
+    secret, town = np.arange(80) % 2, np.arange(80) // 40
+    rows = (3.0 * secret + np.arange(80) // 2 % 2)[:, None]
+    noise = RenyiPufferfishGaussian(prior_model="gaussian")
+    expected = noise.fit(rows[:40], secret=secret[:40]).scale_
+    rows[40:] *= 2.0**-900
+    found = noise.fit(rows, secret=secret, prior=town).scale_
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,6 +64,19 @@ def gaussian_divergence(
     return (gap + shape / (alpha - 1)) / 2
 
 
+class Moments(NamedTuple):
+    """The gap of the means and the variances of a pair, in units of about its span.
+
+    The unit is a power of two. Without it a variance may be no float where the scale
+    is one, or a subnormal one with few digits, which means too little noise.
+    """
+
+    unit: float
+    gap: float
+    variance: float
+    other: float
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianPair:
     """Two conditionals of one column, of which only two moments count."""
@@ -71,7 +85,7 @@ class GaussianPair:
     second: Conditional
 
     @cached_property
-    def moments(self) -> tuple[float, float, float]:
+    def moments(self) -> Moments:
         """The gap of the means and the two variances."""
         return _moments(self.first, self.second)
 
@@ -114,54 +128,63 @@ def gaussian_scale(pairs: Sequence[GaussianPair], budget: Budget) -> Calibration
     array([2.828428])
     """
     moments = [pair.moments for pair in pairs]
-    roots = [_root(*item, budget) for item in moments]
+    roots = [_root(item, budget) for item in moments]
     worst = max(range(len(roots)), key=roots.__getitem__)
     copies = math.sqrt(budget.n_releases)
     scale = 0.0
     if roots[worst] > 0:
         scale = scale_to_grid(roots[worst] * copies * (1 + 2**-50))
     if not all(
-        _larger_direction(*item, scale / copies, budget.alpha) <= budget.epsilon
+        _larger_direction(item, scale / copies, budget.alpha) <= budget.epsilon
         for item in moments
     ):
         raise CalibrationError("the Gaussian condition fails at the scale found")
 
     def divergence(alpha: float) -> float:
-        return max(_larger_direction(*item, scale / copies, alpha) for item in moments)
+        return max(_larger_direction(item, scale / copies, alpha) for item in moments)
 
     return Calibration(np.array([scale]), worst, divergence)
 
 
-def _root(gap: float, variance: float, other: float, budget: Budget) -> float:
+def _root(moments: Moments, budget: Budget) -> float:
     def worse(scale: float) -> float:
-        return _larger_direction(gap, variance, other, scale, budget.alpha)
+        return _larger_direction(moments, scale * moments.unit, budget.alpha)
 
     if worse(0.0) <= budget.epsilon:
         return 0.0
-    start = math.sqrt(gap * gap + variance + other)
-    return solve_scale(worse, budget.epsilon, start=start)
+    start = math.sqrt(moments.gap * moments.gap + moments.variance + moments.other)
+    return solve_scale(worse, budget.epsilon, start=start) * moments.unit
 
 
-def _larger_direction(
-    gap: float, variance: float, other: float, scale: float, alpha: float
-) -> float:
+def _larger_direction(moments: Moments, scale: float, alpha: float) -> float:
     """Return the larger divergence of two releases with Gaussian noise."""
-    noise = scale * scale
+    unit, gap, variance, other = moments
+    # In units of the noise where that is larger, so that no square overflows.
+    part = min(1.0, unit / _power_of_two(scale)) if scale > 0 else 1.0
+    noise = (scale / unit * part) ** 2
+    gap, variance, other = gap * part, variance * part**2, other * part**2
     return max(
         gaussian_divergence(gap, variance + noise, other + noise, alpha=alpha),
         gaussian_divergence(gap, other + noise, variance + noise, alpha=alpha),
     )
 
 
-def _moments(first: Conditional, second: Conditional) -> tuple[float, float, float]:
+def _power_of_two(value: float) -> float:
+    """Return the largest power of two that is at most a positive value."""
+    return math.ldexp(1.0, math.frexp(value)[1] - 1)
+
+
+def _moments(first: Conditional, second: Conditional) -> Moments:
     """Return the gap of the means and the two variances."""
     # From one value of the data, so that a large offset costs no digits.
     origin = float(first.support[0, 0])
+    moved: list[FloatArray] = [c.support[:, 0] - origin for c in (first, second)]
+    span = max(float(np.abs(values).max()) for values in moved)
+    unit = _power_of_two(span) if span > 0 else 1.0
     means, variances = [], []
-    for conditional in (first, second):
-        values: FloatArray = conditional.support[:, 0] - origin
-        share = conditional.probabilities
+    for conditional, values in zip((first, second), moved, strict=True):
+        share, values = conditional.probabilities, values / unit
         mean = float((share * values).sum())
         means.append(mean)
         variances.append(float((share * (values - mean) ** 2).sum()))
-    return abs(means[1] - means[0]), variances[0], variances[1]
+    return Moments(unit, abs(means[1] - means[0]), *variances)

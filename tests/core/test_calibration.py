@@ -242,6 +242,18 @@ def test_the_closed_form_is_its_formula(item, alpha, epsilon, law):
     assert found == pytest.approx(scale, rel=1e-11)
 
 
+@EVERY
+@pytest.mark.parametrize("power", [-975, -600, 600, 870])
+def test_scales_follow_the_unit_of_the_data(law, rule, power):
+    # The square of a shift may be no float, and its scale is one all the same.
+    shifts, mass = [[1.0], [3.0], [20.0]], [0.6, 0.3, 0.1]
+    budget = Budget(2.0, 1.0)
+    expected = released(bounded(shifts, mass), law, rule, budget)
+    moved = bounded(np.multiply(shifts, 2.0**power), mass)
+    found = released(moved, law, rule, budget) * 2.0**-power
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 # --- limits ---
 
 

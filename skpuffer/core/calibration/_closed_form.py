@@ -44,15 +44,19 @@ class ClosedForm(AlphaWasserstein):
                 f"the closed form needs an exponent that is a power of the scale, and "
                 f"{law.name} noise states none: use the transport rule"
             )
-        exponents = self.exponents(witness.shifts, law, budget, weights)
-        # Where they underflow, a larger one in their place costs noise.
-        least = sys.float_info.min
+        used, least = weights > 0, sys.float_info.min
+        largest = float((witness.shifts.max(axis=0)[used] / weights[used]).max())
+        # About the largest shift, and a power of two: in units of it no square of a
+        # shift that matters underflows.
+        unit = math.ldexp(1.0, math.frexp(max(largest, least))[1] - 1)
+        exponents = self.exponents(witness.shifts, law, budget, unit * weights)
+        # Where they underflow yet, a larger one in their place costs noise.
         top = max(float(exponents.max()), least)
         mean = max(float(witness.mass @ exponents), least)
         log_ratio = math.log(top) - math.log(mean)
         power = top / _log_one_plus_scaled(log_ratio, budget.log_target)
         # A relative 1e-14 covers the round-off of the formula.
-        return float(np.power(power, 1 / degree)) * (1 + 1e-14)
+        return unit * float(np.power(power, 1 / degree)) * (1 + 1e-14)
 
 
 def _log_one_plus_scaled(log_ratio: float, exponent: float) -> float:

@@ -142,6 +142,8 @@ class RowExact:
         """Find the smallest factor below that of transport."""
         if isinstance(witness, WorstRow):
             return RowTransport().unit_scale(witness, law, budget, weights)
+        if witness.bound.is_zero:
+            return 0.0
         ceiling = RowTransport().unit_scale(witness.bound, law, budget, weights)
 
         def functional(unit: float) -> float:
