@@ -81,7 +81,11 @@ def test_every_public_name_has_a_docstring():
 def text_files():
     folders = (".ci", "benchmarks", "docs", "examples", "skpuffer", "tests")
     paths = [path for name in folders for path in (ROOT / name).rglob("*")]
+    # What the documentation is built to.
+    built = {ROOT / "docs" / name for name in ("_build", "gallery", "generated")}
     for path in [*ROOT.iterdir(), *paths]:
+        if not built.isdisjoint(path.parents):
+            continue
         if path.is_file() and "__pycache__" not in path.parts and path.name[0] != ".":
             yield path.relative_to(ROOT).as_posix(), path.read_bytes()
 
