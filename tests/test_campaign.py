@@ -301,25 +301,25 @@ def check_numbers(law, examples, key, shape, scope, most_rows):
 
 
 @EACH_LAW
-@runs(25)
+@runs(15)
 def test_one_column_keeps_the_promise(law, examples):
     check_numbers(law, examples, f"one column, {law}", (1, 1), "joint", 24)
 
 
 @EACH_LAW
-@runs(6)
+@runs(5)
 def test_columns_alone_keep_the_promise(law, examples):
     check_numbers(law, examples, f"columns alone, {law}", (2, 4), "column", 14)
 
 
 @EACH_LAW
-@runs(15)
+@runs(9)
 def test_rows_of_two_columns_keep_the_promise(law, examples):
     check_numbers(law, examples, f"two columns, {law}", (2, 2), "joint", 8)
 
 
 @EACH_LAW
-@runs(12)
+@runs(7)
 def test_rows_of_many_columns_keep_the_promise(law, examples):
     check_numbers(law, examples, f"many columns, {law}", (2, 6), "joint", 30)
 
@@ -327,7 +327,7 @@ def test_rows_of_many_columns_keep_the_promise(law, examples):
 # --- the promise: other priors --------------------------------------------------
 
 
-@runs(20)
+@runs(12)
 def test_declared_bounds_keep_the_promise_for_any_rows(examples):
     with Books("bounded") as books:
 
@@ -375,7 +375,7 @@ def test_declared_bounds_keep_the_promise_for_any_rows(examples):
         run()
 
 
-@runs(12)
+@runs(7)
 def test_a_population_covers_its_own_sample(examples):
     # The bands hold the sample's quantiles, so that it is one of the populations.
     with Books("population") as books:
@@ -411,7 +411,7 @@ def test_a_population_covers_its_own_sample(examples):
         run()
 
 
-@runs(20)
+@runs(12)
 def test_a_gaussian_model_keeps_the_promise(examples):
     with Books("gaussian model") as books:
 
@@ -558,7 +558,7 @@ def channels_of(draw, sets, names):
     ]
 
 
-@runs(30)
+@runs(18)
 def test_categories_keep_the_promise(examples):
     with Books("categories") as books:
 
@@ -625,7 +625,7 @@ def test_categories_keep_the_promise(examples):
         run()
 
 
-@runs(18)
+@runs(10)
 def test_numbers_beside_categories_keep_the_promise(examples):
     with Books("numbers beside categories") as books:
 
@@ -763,7 +763,7 @@ def same(first, second, tolerance=0.0):
     return bool((np.abs(first - second) <= tolerance * np.abs(second)).all())
 
 
-@runs(18)
+@runs(10)
 def test_the_scale_is_that_of_the_rows_however_they_come(examples):
     with Books("ways") as books:
 
@@ -850,7 +850,7 @@ def test_the_scale_is_that_of_the_rows_however_they_come(examples):
         run()
 
 
-@runs(18)
+@runs(10)
 def test_the_scale_of_numbers_of_any_type(examples):
     with Books("types") as books:
 
@@ -891,7 +891,7 @@ def test_the_scale_of_numbers_of_any_type(examples):
         run()
 
 
-@runs(18)
+@runs(10)
 def test_the_scale_follows_units_and_offsets_and_falls_with_no_epsilon(examples):
     with Books("units") as books:
 
@@ -970,7 +970,7 @@ def dtypes_of(frame):
     return [str(kind) for kind in frame.dtypes]
 
 
-@runs(20)
+@runs(12)
 def test_a_release_looks_like_its_rows_and_lies_on_the_grid(examples):
     with Books("releases") as books:
 
@@ -1103,7 +1103,7 @@ def spoilt(table, draw, ways=SPOILT):
     return frame.iloc[:0], [""]
 
 
-@runs(40)
+@runs(24)
 def test_what_is_refused_changes_nothing(examples):
     with Books("refusals") as books:
 
@@ -1368,7 +1368,7 @@ def alike(first, second):
     return {type(label) for label in first} == {type(label) for label in second}
 
 
-@runs(10)
+@runs(6)
 def test_any_order_of_calls(examples):
     with Books("any order") as books:
         AnyOrder.books = books
