@@ -5,7 +5,6 @@ A subclass declares parameters and says how rows are read and released.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,19 +19,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._at_release import refuse_release, warn_of_release
 from skpuffer._fit import fit_scales
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import count_lazily, release_lazily
 from skpuffer._noise import BitsOf, fresh_source, refuse_off_grid
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
-from skpuffer._statements import make_guarantee, warn_about, zero_noise_text
+from skpuffer._statements import make_guarantee, warn_about
 from skpuffer._validation import CountedRows, Sample, read_sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core.laws import LAWS, NoiseLaw, is_own, law_parameters
 from skpuffer.counts import ConditionalCounts, counted_rows
 from skpuffer.effort import effort_of_a_fit
-from skpuffer.exceptions import ReproducibleNoiseWarning, ZeroNoiseWarning
 from skpuffer.profile import PrivacyProfile
 from skpuffer.reuse import recalled, remembered
 
@@ -218,8 +217,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             seeded=self.random_state is not None,
         )
         self.scale_ = fitted.scale
+        # For reading: the guarantee is about what fit found.
+        self.scale_.flags.writeable = False
         if numeric.any():
             self.noise_std_ = np.where(numeric, fitted.noise, np.nan)
+            self.noise_std_.flags.writeable = False
         self.alpha_ = fitted.budget.alpha
         self.epsilon_ = fitted.budget.epsilon
         self.guarantee_ = guarantee
@@ -269,29 +271,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _release(self, X: Any, seed: int | None) -> Any:
         """Release rows, those that are not there yet lazily; bad ones use no bits."""
-        if is_lazy(X):
-            lazily = release_lazily(self, X, seed)
-            self._warn_of_release(seed)
-            return lazily
-        rows = self._rows(X)
-        self._warn_of_release(seed)
-        return self._released(rows, self._fresh_bits(seed))
-
-    def _warn_of_release(self, seed: int | None) -> None:
-        # Past `_release` and scikit-learn's wrapper of transform, at the caller.
-        if seed is not None:
-            warnings.warn(
-                f"random_state={seed} makes this noise repeatable: whoever "
-                "knows or guesses the seed can subtract it, and copies of this "
-                "estimator (workers, branches, pickles) repeat it. Leave it at None "
-                "for data that matter",
-                ReproducibleNoiseWarning,
-                stacklevel=5,
-            )
-        if self._unchanged:
-            warnings.warn(
-                zero_noise_text(self._unchanged), ZeroNoiseWarning, stacklevel=5
-            )
+        refuse_release(X, seed, self.guarantee_)
+        lazily = is_lazy(X)
+        rows = release_lazily(self, X, seed) if lazily else self._rows(X)
+        warn_of_release(seed, self._unchanged, self.scale_, self.guarantee_)
+        return rows if lazily else self._released(rows, self._fresh_bits(seed))
 
     def _next_call(self) -> int:
         """Count a release, before any of its bits are drawn."""

@@ -22,7 +22,7 @@ from skpuffer.core.bits import (
 )
 from skpuffer.core.grid import check_grid_range, grid_step
 from skpuffer.core.law_checks import LawError
-from skpuffer.core.laws import NoiseLaw
+from skpuffer.core.laws import NoiseLaw, is_own
 
 # Rows that a thread releases at a time, each chunk with its own stream of bits.
 _CHUNK = 2**18
@@ -104,18 +104,28 @@ def additive(law: NoiseLaw, scale: float) -> ColumnNoise:
     """
 
     def release(values: np.ndarray, out: np.ndarray, bits: BitSource) -> None:
-        if scale:
-            written = law.perturb(values, scale=scale, bits=bits, out=out)
-            if written is not out:
-                # What else stands in `out` may be of anything, raw values included.
-                raise LawError(
-                    f"perturb of {law.name} noise does not write its release to `out`, "
-                    "or does not return it: see skpuffer.laws.check_law"
-                )
-        else:
+        if not scale:
             out[:] = values
+            return
+        if is_own(law):
+            # The caller's rows, which a law of somebody else's may not write to.
+            values = values.view()
+            values.flags.writeable = False
+            out.fill(np.nan)
+        written = law.perturb(values, scale=scale, bits=bits, out=out)
+        # What else stands in `out` may be of anything, raw values included.
+        if written is not out or (is_own(law) and not _on_grid(out, scale)):
+            raise LawError(
+                f"perturb of {law.name} noise does not write a release on the grid of "
+                "its scale to `out`, or does not return it: see skpuffer.laws.check_law"
+            )
 
     return release
+
+
+def _on_grid(values: np.ndarray, scale: float) -> bool:
+    steps = values / grid_step(scale)
+    return bool(np.isfinite(steps).all() and (steps == np.rint(steps)).all())
 
 
 def refuse_off_grid(

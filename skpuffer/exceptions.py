@@ -5,6 +5,7 @@ from skpuffer.core.law_checks import LawError
 from skpuffer.core.plans import TransportPlanError
 
 __all__ = [
+    "AlteredScaleWarning",
     "CalibrationError",
     "CategoriesFromDataWarning",
     "DuplicateRowsWarning",
@@ -55,6 +56,10 @@ class ExcessiveNoiseWarning(SkpufferWarning):
 
 class ReproducibleNoiseWarning(SkpufferWarning):
     """Noise from a seed can be removed by anyone who knows or guesses the seed."""
+
+
+class AlteredScaleWarning(SkpufferWarning):
+    """The noise is less than fit found necessary: `scale_` was changed by hand."""
 
 
 class DuplicateRowsWarning(SkpufferWarning):

@@ -43,6 +43,7 @@ LAYERS = [
     {"_prior_models", "_budget", "reuse"},
     {"_fit"},
     {"_statements", "_noise"},
+    {"_at_release"},
     {"_lazy_release"},
     {"_estimator"},
     {"_base", "_row_release"},

@@ -124,6 +124,7 @@ def drawn(make):
 
 @EACH
 def test_axes_that_are_given_are_drawn_on_and_drawing_again_changes_nothing(make):
+    plt.close("all")
     display = drawn(make).plot()
     data = [line.get_xydata() for line in display.ax_.lines]
     first = display.figure_

@@ -746,7 +746,7 @@ def test_memory_that_a_law_did_not_write_is_not_released():
     law = type("Forgetful", (base,), changed)()
     fitted = type("Release", (AdditiveRelease,), {"law": law})(secret="sex")
     fitted.fit(people()[["age", "sex"]])
-    with pytest.raises(LawError, match="does not write its release to `out`"):
+    with pytest.raises(LawError, match="does not write a release on the grid"):
         fitted.transform(people()[["age"]])
 
 

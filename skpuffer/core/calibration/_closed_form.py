@@ -56,7 +56,8 @@ class ClosedForm(AlphaWasserstein):
         log_ratio = math.log(top) - math.log(mean)
         power = top / _log_one_plus_scaled(log_ratio, budget.log_target)
         # A relative 1e-14 covers the round-off of the formula.
-        return unit * float(np.power(power, 1 / degree)) * (1 + 1e-14)
+        found = unit * float(np.power(power, 1 / degree)) * (1 + 1e-14)
+        return max(found, least)
 
 
 def _log_one_plus_scaled(log_ratio: float, exponent: float) -> float:
