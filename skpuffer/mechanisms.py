@@ -103,6 +103,8 @@ default="transport"
         The promise as a record and a sentence.
     report_ : ReleaseReport
         Noise against spread, the deciding pair and the guarantee; prints as a table.
+    profile_ : PrivacyProfile
+        What the scale promises at every other order, and its best (ε, δ).
     n_features_in_ : int
         Number of released columns.
     feature_names_in_ : ndarray of str
@@ -132,6 +134,8 @@ class RenyiPufferfishLaplace(AdditiveRelease):
     --------
     RenyiPufferfishGaussian : The same with Gaussian noise.
     RenyiPufferfishExponential : The same with a sharper peak and heavier tails.
+    RenyiPufferfishCategorical : Categories, drawn instead of noised.
+    JointRelease : Numbers and categories as one row.
     compare_mechanisms : A table of laws, rules and scopes for a frame.
 
     References
@@ -182,6 +186,8 @@ class RenyiPufferfishGaussian(AdditiveRelease):
     See Also
     --------
     RenyiPufferfishLaplace : The same with Laplace noise.
+    RenyiPufferfishCategorical : Categories, drawn instead of noised.
+    JointRelease : Numbers and categories as one row.
     compare_mechanisms : A table of laws, rules and scopes for a frame.
 
     References

@@ -375,6 +375,14 @@ def test_a_release_is_a_mixture_of_noise_around_each_row(noise):
         assert np.diff(steps.edges)[0] == round(np.diff(steps.edges)[0])
 
 
+def test_the_axis_of_one_of_several_columns_says_so():
+    assert ReleaseDisplay.from_estimator(LAPLACE, AGES).axes_[1].get_xlabel() == "age"
+    for column in ("job", "hours"):
+        display = ReleaseDisplay.from_estimator(ROW, JOBS, column=column)
+        label = display.axes_[1].get_xlabel()
+        assert label == f"{column} (1 of 2 columns released)"
+
+
 def test_the_density_of_many_values_and_of_exponential_noise():
     frame = people(3000)[["pay", "sex"]]
     noise = RenyiPufferfishExponential(alpha=2, epsilon=5, power=0.6, secret="sex")
@@ -735,6 +743,19 @@ def test_wrong_audits():
     for sizes in ([601], [], [0], [100.5]):
         with pytest.raises(ParameterError, match="sizes="):
             AuditDisplay.from_samples(AUDITOR, *samples(), sizes=sizes)
+
+
+def test_the_legend_of_an_audit_that_refutes_nothing_does_not_say_refuted():
+    def texts(display):
+        return [text.get_text() for text in display.legend_.get_texts()]
+
+    X, Y = (samples(seed=seed)[0] for seed in (0, 1))
+    alike = KernelRenyiAuditor(epsilon=1.0, random_state=0).fit(X, Y)
+    nothing = AuditDisplay.from_estimator(alike)
+    assert nothing.bound.max() == 0
+    assert "refuted" not in texts(nothing)
+    assert texts(nothing)[0] == "95 % lower bound"
+    assert "refuted" in texts(AuditDisplay.from_estimator(AUDITOR))
 
 
 def test_an_audit_that_knows_nothing_is_drawn_empty():

@@ -42,6 +42,7 @@ prior, several rows of one person or a second release. Nothing is released here.
 #   directions. Scales below a tenth of the least gap of the values, or a thousandth of
 #   their range where that is less, are not looked for.
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/alpha_wasserstein.png"
 import sys
 
 import matplotlib.pyplot as plt

@@ -17,6 +17,7 @@ second release, no other prior. Nothing is released here. The columns are our ch
 # %%
 # Six columns and secrets of the tables Adult, Heart Disease and Student Performance.
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/gaussian_against_laplace.png"
 import sys
 
 import matplotlib.pyplot as plt

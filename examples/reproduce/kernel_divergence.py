@@ -24,6 +24,7 @@ and at λ = δ exp(−ε) at most ε for a mechanism that keeps (ε, δ).
 # exp(−γ ‖x − y‖²) with γ = 1/m², m the median distance of two rows: our reading of the
 # bandwidth, and the default of `kernel_renyi_divergence`.
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/kernel_divergence.png"
 import math
 
 import matplotlib.pyplot as plt

@@ -67,7 +67,7 @@ class AuditDisplay:
     claim_ : matplotlib Line2D or None
     ceiling_ : matplotlib Line2D or None
     refuted_ : matplotlib PolyCollection
-        The shade.
+        The shade; empty, and not in the legend, where the bound is nowhere above 0.
     legend_ : matplotlib Legend
     ax_, figure_ : matplotlib Axes and Figure
 
@@ -336,7 +336,9 @@ class AuditDisplay:
                 self.x, self.ceiling, color=ink(axes, 0.5), ls=":", lw=1.5,
                 label="most that n rows can show", scaley=False,
             )  # fmt: skip
-        handles = [self.line_, self.refuted_, self.claim_, self.ceiling_]
+        # A bound that is nowhere above 0 refutes nothing.
+        shaded = self.refuted_ if len(bound) > 1 and (bound > 0).any() else None
+        handles = [self.line_, shaded, self.claim_, self.ceiling_]
         self.legend_ = legend_above(axes, [one for one in handles if one is not None])
         return self
 

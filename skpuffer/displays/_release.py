@@ -48,7 +48,8 @@ class ReleaseDisplay:
     Above, what the column gives away: a histogram for either secret value (for
     categories, bars). Below, on the same axis, what the release leaves of it: the exact
     density of values plus noise, a mixture over all rows, and no sample of it (for
-    categories, the exact shares). Nothing is released.
+    categories, the exact shares). Nothing is released. Of several columns one is shown,
+    and the axis says of how many; what they give away together is not seen in it.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ class ReleaseDisplay:
         None for categories.
     categories : sequence of str, optional
         What each bar stands for.
+    n_columns : int, default=1
+        How many columns the release has.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class ReleaseDisplay:
         edges: FloatArray | None = None,
         points: FloatArray | None = None,
         categories: Sequence[str] | None = None,
+        n_columns: int = 1,
     ) -> None:
         self.column = column
         self.pair = pair
@@ -117,6 +121,7 @@ class ReleaseDisplay:
         self.edges = edges
         self.points = points
         self.categories = categories
+        self.n_columns = n_columns
 
     @classmethod
     def from_estimator(
@@ -194,6 +199,7 @@ class ReleaseDisplay:
             pair=shown.labels,
             secret=" / ".join(guarantee.secret),
             title=(title if scale else "unchanged, no noise needed") + given,
+            n_columns=len(names),
             **what,
         )
         return display.plot(ax)
@@ -225,7 +231,9 @@ class ReleaseDisplay:
         if top is not bottom:
             top.set_title("Before", loc="left", fontsize="medium")
             bottom.set_title(f"After: {self.title}", loc="left", fontsize="medium")
-        bottom.set_xlabel(self.column)
+        others = self.n_columns > 1
+        beside = f" (1 of {self.n_columns} columns released)" if others else ""
+        bottom.set_xlabel(f"{self.column}{beside}")
         return self
 
     def _plot_numbers(self, palette: list[Any], labels: list[str]) -> None:
