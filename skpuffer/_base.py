@@ -178,7 +178,8 @@ class AdditiveRelease(Release):
 
     def _released(self, rows: tuple[Any, np.ndarray], bits: BitsOf) -> Any:
         remaining, values = rows
-        noises = [additive(self._fitted_law, scale) for scale in self.scale_.tolist()]
+        law = self._fitted_law()
+        noises = [additive(law, scale) for scale in self.scale_.tolist()]
         released = released_columns(values, noises, bits, self.n_jobs)
         if self.clip_output:
             np.clip(released, self._ranges[:, 0], self._ranges[:, 1], out=released)

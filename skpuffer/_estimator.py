@@ -257,9 +257,8 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         """Return every parameter: `get_params`, without reading the signature again."""
         return {name: getattr(self, name) for name in _names_of(type(self))}
 
-    @property
     def _fitted_law(self) -> NoiseLaw:
-        """The law that fit calibrated: its parameters may have been set anew since."""
+        """Return the law that fit calibrated: parameters may have been set anew since."""
         if self._own_law is not None:
             return self._own_law
         guarantee = self.guarantee_

@@ -148,7 +148,7 @@ class RowRelease(Release):
         remaining, values = rows
         # The law is looked up for numbers alone: there may be none.
         noises = [
-            additive(self._fitted_law, scale)
+            additive(self._fitted_law(), scale)
             if counts is None
             else _drawn(Channel(counts))
             for counts, scale in zip(self._counts, self.scale_.tolist(), strict=True)

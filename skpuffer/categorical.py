@@ -101,6 +101,8 @@ class RenyiPufferfishCategorical(RowRelease):
         The promise as a record and a sentence.
     report_ : ReleaseReport
         How far draws move, the deciding pair and the guarantee; prints as a table.
+    profile_ : PrivacyProfile
+        What the scale promises at every other order, and its best (ε, δ).
     n_features_in_ : int
         Number of released columns.
     feature_names_in_ : ndarray of str

@@ -115,7 +115,7 @@ def held_out_divergence(
 def _divergence(estimator: Any, pair: Pair, scale: float) -> float:
     """Bound the divergence of the release of one column, for one pair."""
     guarantee = estimator.guarantee_
-    law = estimator._fitted_law
+    law = estimator._fitted_law()
     budget = Budget(guarantee.alpha, guarantee.epsilon, guarantee.n_releases)
     step = np.array([grid_step(scale) if scale else 0.0])
     if law.name not in MIXTURES and scale:

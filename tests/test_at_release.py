@@ -139,3 +139,12 @@ def test_a_law_cannot_write_to_the_rows_of_the_caller():
     with pytest.raises(ValueError, match="read-only"):
         noise.transform(rows)
     assert np.array_equal(rows, before)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, RenyiPufferfishCategorical])
+def test_names_can_be_completed_after_fit(kind):
+    frame = FRAME.assign(age=FRAME["age"].round())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        noise = kind(secret="sex").fit(frame)
+    assert {"scale_", "guarantee_", "transform"} <= set(dir(noise))

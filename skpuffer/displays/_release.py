@@ -185,7 +185,7 @@ class ReleaseDisplay:
         known = getattr(estimator, "channels_", {}).get(names[place])
         what: dict[str, Any]
         if known is None:
-            what = _numbers(shown, estimator._fitted_law, scale)
+            what = _numbers(shown, estimator._fitted_law(), scale)
             clipped = ", before clipping" if estimator.clip_output else ""
             law = capitalised(guarantee.law_text)
             sign = _SYMBOLS.get(guarantee.law, "scale")
