@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._text import item_text, value_text
 from skpuffer.exceptions import ParameterError
 
 
@@ -28,11 +29,11 @@ def number(
     limits += f" and below {below:g}" if math.isfinite(below) else ""
     limits += " (inf allowed)" if infinite else ", finite"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name}={value!r} must be {limits}")
+        raise ParameterError(f"{name}={value_text(value)} must be {limits}")
     found = float(value)
     in_range = above < found and (found < below or (infinite and found == math.inf))
     if not in_range:
-        raise ParameterError(f"{name}={found!r} must be {limits}")
+        raise ParameterError(f"{name}={value_text(found)} must be {limits}")
     return found
 
 
@@ -41,7 +42,7 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
     whole = is_integer(value) or (booleans and isinstance(value, bool))
     if not whole or value < least:
         raise ParameterError(
-            f"{name}={value!r} must be an integer from {least} upwards"
+            f"{name}={value_text(value)} must be an integer from {least} upwards"
         )
     return int(value)
 
@@ -49,14 +50,16 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
 def boolean(name: str, value: Any) -> bool:
     """Return a parameter that is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{name}={value!r} must be True or False")
+        raise ParameterError(f"{name}={value_text(value)} must be True or False")
     return bool(value)
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     """Return a parameter that is one of several words."""
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name}={value!r} must be one of {', '.join(allowed)}")
+        raise ParameterError(
+            f"{name}={value_text(value)} must be one of {', '.join(allowed)}"
+        )
     return value
 
 
@@ -65,13 +68,18 @@ def column_position(
     names: Sequence[str],
     parameter: str,
     kind: str = "released column",
+    among: Any = (),
 ) -> int:
-    """Return where a column stands that is given by name, or by position in an array."""
+    """Return where a column stands that is given by name, or by position in an array.
+
+    It is one of several that were given, `among` which messages name it.
+    """
     for known in (str(name), f"x{name}") if is_integer(name) else (str(name),):
         if known in names:
             return list(names).index(known)
     raise ParameterError(
-        f"{parameter} names {name!r}, which is not a {kind} ({', '.join(names)})"
+        f"{parameter} names {item_text(name, among)}, which is not a {kind} "
+        f"({', '.join(names)})"
     )
 
 
@@ -84,7 +92,9 @@ def numbers_in(
         for value in np.ravel(given).tolist()
     }
     if not values:
-        raise ParameterError(f"{name}={given!r} must hold at least one number")
+        raise ParameterError(
+            f"{name}={value_text(given)} must hold at least one number"
+        )
     return sorted(values)
 
 

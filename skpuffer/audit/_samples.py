@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skpuffer._text import value_text
 from skpuffer._validation import read_sample, read_tables
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
@@ -118,7 +119,8 @@ def _by_secret(X: Any, secret: Any, column: Any, pairs: Any) -> list[SamplePair]
         )
     if secret is not None and column is not None:
         raise ParameterError(
-            f"the secret is given twice (secret={column!r} in the constructor, and "
+            f"the secret is given twice (secret={value_text(column)} in the "
+            "constructor, and "
             "secret= in fit): keep one"
         )
     sample = read_sample(_Reader(column, pairs), X, None, secret, None, None)
