@@ -26,7 +26,8 @@ from skpuffer.core.calibration import (
     CalibrationRule,
 )
 from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
+from skpuffer.core.law_checks import check_stated
+from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, is_own, missing_members
 from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError, UnavailableRuleError
@@ -129,6 +130,8 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
             "divergence is infinite there: choose a finite alpha or "
             "RenyiPufferfishLaplace"
         )
+    if is_own(law):
+        check_stated(law, alpha)
     epsilon = number("epsilon", params["epsilon"], above=0.0)
     delta, target = params["delta"], None
     n_releases = integer("n_releases", params["n_releases"], least=1)
