@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -153,7 +154,7 @@ def _labelled(column: Any) -> bool:
 
 
 def _holds_labels(column: np.ndarray) -> bool:
-    numbers = (int, float, np.number)
+    numbers = (int, float, Decimal, np.number)
     return not all(
         value is None
         or value is pd.NA

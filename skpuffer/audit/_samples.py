@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer._text import value_text
-from skpuffer._validation import read_sample, read_tables
+from skpuffer._validation import COMPARED, read_sample, read_tables
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
 
@@ -59,6 +59,8 @@ class _Reader(BaseEstimator):
     prior = bounds = None
     prior_model, out_of_bounds, column_weights = "empirical", "clip", "std"
     clip_output = False
+    # What a message says of columns that are no numbers.
+    needs = COMPARED
 
     def __init__(self, secret: Any, secret_pairs: Any) -> None:
         self.secret = secret
