@@ -37,7 +37,7 @@ def item_text(item: Any, among: Any) -> str:
     >>> item_text("age", ["age", "pay"]), item_text(30.5, [30.5] * 100)
     ("'age'", 'a float')
     """
-    if hasattr(among, "shape") or len(among) > MOST_ITEMS:
+    if getattr(among, "shape", ()) or len(among) > MOST_ITEMS:
         return _kind_text(item)
     return value_text(item)
 

@@ -327,3 +327,19 @@ class KernelRenyiAuditor(BaseEstimator):
         At most 0, since a bound below 0 is no merit; nan where nothing could be computed.
         """
         return -float(np.maximum(self(X, Y, secret=secret), 0.0))
+
+
+def check_auditor(auditor: Any) -> None:
+    """Refuse what is given for an auditor and is none; None stands for the default.
+
+    Raises
+    ------
+    ParameterError
+        Says what it is.
+    """
+    fits = hasattr(auditor, "fit") and hasattr(auditor, "set_params")
+    if auditor is not None and (isinstance(auditor, type) or not fits):
+        raise ParameterError(
+            f"auditor={value_text(auditor)} must be an auditor that is not fitted, such "
+            "as KernelRenyiAuditor(), or None"
+        )

@@ -167,7 +167,7 @@ def read_regs(reg: Any) -> tuple[float, ...]:
     values = several(reg)
     if not values:
         raise ParameterError("reg=() must hold at least one number")
-    found = tuple(number("reg", value, above=0.0) for value in values)
+    found = tuple(number("reg", value, above=0.0, among=values) for value in values)
     small = [value for value in found if value < LEAST_REG]
     if small:
         raise ParameterError(
@@ -182,7 +182,7 @@ def _kernel(metric: Any, gamma: Any, n_components: Any) -> KernelSettings:
     if not known and not callable(metric):
         hint = (
             ": an audit needs the kernel of rows that it has not seen"
-            if metric == "precomputed"
+            if isinstance(metric, str) and metric == "precomputed"
             else ""
         )
         raise ParameterError(

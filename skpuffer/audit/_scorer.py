@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from skpuffer._text import value_text
 from skpuffer._validation import take_columns
-from skpuffer.audit._auditor import KernelRenyiAuditor
+from skpuffer.audit._auditor import KernelRenyiAuditor, check_auditor
 from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
 
 
@@ -73,6 +73,7 @@ def make_audit_scorer(
     >>> bool((scores["test_secrecy"] <= 0).all())
     True
     """
+    check_auditor(auditor)
     return AuditScorer(auditor, secret=secret, step=step)
 
 
