@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._text import item_text, value_text
 from skpuffer.exceptions import ParameterError
 
 
@@ -22,17 +23,21 @@ def number(
     above: float = -math.inf,
     below: float = math.inf,
     infinite: bool = False,
+    among: Any = (),
 ) -> float:
-    """Return a real parameter strictly between two limits."""
+    """Return a real parameter strictly between two limits.
+
+    It may be one of several numbers, `among` which it is named in messages.
+    """
     limits = f"a number above {above:g}" if math.isfinite(above) else "a number"
     limits += f" and below {below:g}" if math.isfinite(below) else ""
     limits += " (inf allowed)" if infinite else ", finite"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name}={value!r} must be {limits}")
+        raise ParameterError(f"{name}={item_text(value, among)} must be {limits}")
     found = float(value)
     in_range = above < found and (found < below or (infinite and found == math.inf))
     if not in_range:
-        raise ParameterError(f"{name}={found!r} must be {limits}")
+        raise ParameterError(f"{name}={item_text(found, among)} must be {limits}")
     return found
 
 
@@ -41,7 +46,7 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
     whole = is_integer(value) or (booleans and isinstance(value, bool))
     if not whole or value < least:
         raise ParameterError(
-            f"{name}={value!r} must be an integer from {least} upwards"
+            f"{name}={value_text(value)} must be an integer from {least} upwards"
         )
     return int(value)
 
@@ -49,14 +54,16 @@ def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int
 def boolean(name: str, value: Any) -> bool:
     """Return a parameter that is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{name}={value!r} must be True or False")
+        raise ParameterError(f"{name}={value_text(value)} must be True or False")
     return bool(value)
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     """Return a parameter that is one of several words."""
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name}={value!r} must be one of {', '.join(allowed)}")
+        raise ParameterError(
+            f"{name}={value_text(value)} must be one of {', '.join(allowed)}"
+        )
     return value
 
 
@@ -65,13 +72,18 @@ def column_position(
     names: Sequence[str],
     parameter: str,
     kind: str = "released column",
+    among: Any = (),
 ) -> int:
-    """Return where a column stands that is given by name, or by position in an array."""
+    """Return where a column stands that is given by name, or by position in an array.
+
+    It may be one of several, `among` which it is named in messages.
+    """
     for known in (str(name), f"x{name}") if is_integer(name) else (str(name),):
         if known in names:
             return list(names).index(known)
     raise ParameterError(
-        f"{parameter} names {name!r}, which is not a {kind} ({', '.join(names)})"
+        f"{parameter} names {item_text(name, among)}, which is not a {kind} "
+        f"({', '.join(names)})"
     )
 
 
@@ -79,13 +91,27 @@ def numbers_in(
     name: str, given: Any, *, above: float = -math.inf, below: float = math.inf
 ) -> list[float]:
     """Return several real parameters strictly between two limits, in order, each once."""
+    each = np.ravel(given).tolist()
     values = {
-        number(name, value, above=above, below=below)
-        for value in np.ravel(given).tolist()
+        number(name, value, above=above, below=below, among=each) for value in each
     }
     if not values:
-        raise ParameterError(f"{name}={given!r} must hold at least one number")
+        raise ParameterError(
+            f"{name}={value_text(given)} must hold at least one number"
+        )
     return sorted(values)
+
+
+def refuse_swapped(estimator: Any, call: str) -> None:
+    """Refuse data where a fitted estimator belongs, and show none of them.
+
+    scikit-learn's message shows all that it is given.
+    """
+    if not hasattr(estimator, "fit") and not isinstance(estimator, type):
+        raise ParameterError(
+            f"estimator={value_text(estimator)} is no estimator: a fitted one comes "
+            f"first, {call}"
+        )
 
 
 def as_list(spec: Any) -> list[Any]:

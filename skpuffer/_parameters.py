@@ -18,6 +18,7 @@ from skpuffer._checks import (
     number,
 )
 from skpuffer._prior_limits import refuse_parameters
+from skpuffer._text import value_text
 from skpuffer.core.calibration import (
     RULES,
     AlphaWasserstein,
@@ -25,7 +26,8 @@ from skpuffer.core.calibration import (
     CalibrationRule,
 )
 from skpuffer.core.conversions import renyi_budget
-from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
+from skpuffer.core.law_checks import check_stated
+from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, is_own, missing_members
 from skpuffer.core.mixtures import MIXTURES
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError, UnavailableRuleError
@@ -87,16 +89,18 @@ def check_law_given(law: Any, called: str) -> None:
     missing = missing_members(law)
     if missing:
         raise ParameterError(
-            f"{called}={law!r} is no noise law: it lacks {', '.join(missing)}; "
+            f"{called}={value_text(law)} is no noise law: it lacks {', '.join(missing)}; "
             "subclass skpuffer.laws.NoiseLaw, which says what they are"
         )
     if not (isinstance(law.name, str) and law.name.strip()):
         raise ParameterError(
-            f"{called}.name={law.name!r} must be a text that says what the noise is"
+            f"{called}.name={value_text(law.name)} must be a text that says what the "
+            "noise is"
         )
     if bears_a_taken_name(law) or law.name.strip().casefold() == _NO_LAW:
         raise ParameterError(
-            f"{called} is a {type(law).__name__} named {law.name!r}, and what this "
+            f"{called} is a {type(law).__name__} named {value_text(law.name)}, and what "
+            "this "
             "package proves of noise of that name may not hold for it: give it another "
             "name"
         )
@@ -121,10 +125,13 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
     )
     if alpha > law.max_order:
         raise ParameterError(
-            f"alpha={params['alpha']!r} is out of reach of {law.name} noise, whose "
+            f"alpha={value_text(params['alpha'])} is out of reach of {law.name} noise, "
+            "whose "
             "divergence is infinite there: choose a finite alpha or "
             "RenyiPufferfishLaplace"
         )
+    if is_own(law):
+        check_stated(law, alpha)
     epsilon = number("epsilon", params["epsilon"], above=0.0)
     delta, target = params["delta"], None
     n_releases = integer("n_releases", params["n_releases"], least=1)
@@ -167,7 +174,8 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
         needed = params[name] in (True, "bounded", "population")
         if needed and params["bounds"] is None:
             raise ParameterError(
-                f"{name}={params[name]!r} needs bounds=(low, high), publicly known "
+                f"{name}={value_text(params[name])} needs bounds=(low, high), publicly "
+                "known "
                 "limits that do not come from the data"
             )
     if isinstance(params["column_weights"], str):
@@ -178,7 +186,7 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
         is_integer(params["n_jobs"]) and params["n_jobs"] != 0
     ):
         raise ParameterError(
-            f"n_jobs={params['n_jobs']!r} must be None or a non-zero integer"
+            f"n_jobs={value_text(params['n_jobs'])} must be None or a non-zero integer"
         )
     integer("verbose", params["verbose"], least=0, booleans=True)
     return Settings(
@@ -221,7 +229,8 @@ def _seed(random_state: Any) -> int | None:
         return None
     if not is_integer(random_state):
         raise ParameterError(
-            f"random_state={random_state!r} must be None or an integer: a generator "
+            f"random_state={value_text(random_state)} must be None or an integer: a "
+            "generator "
             "would be copied and pickled with its state, and repeat its noise"
         )
     return integer("random_state", random_state, least=0)
@@ -246,9 +255,11 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
     """
     ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     if isinstance(bounds, Mapping):
-        places = [column_position(name, names, "bounds") for name in bounds]
+        places = [
+            column_position(name, names, "bounds", among=bounds) for name in bounds
+        ]
         if len(set(places)) < len(places):
-            raise ParameterError(f"bounds={bounds!r} names a column twice")
+            raise ParameterError(f"bounds={value_text(bounds)} names a column twice")
         for place, (name, given) in zip(places, bounds.items(), strict=True):
             ranges[place] = _range(f"bounds[{name!r}]", given)
     elif bounds is not None:
@@ -260,7 +271,8 @@ def check_bounds(bounds: Any, names: Sequence[str], *, all_columns: bool) -> Flo
             if not np.isfinite(row).all()
         ]
         raise ParameterError(
-            f"bounds={bounds!r} declares no range for {', '.join(lacking)}, and this "
+            f"bounds={value_text(bounds)} declares no range for {', '.join(lacking)}, "
+            "and this "
             "prior_model, column_weights='range' or clip_output needs one for each "
             "released column"
         )
@@ -275,7 +287,8 @@ def _range(name: str, given: Any) -> tuple[float, float]:
         ordered = False
     if not ordered:
         raise ParameterError(
-            f"{name}={given!r} must be a pair of finite numbers (low, high), low < high"
+            f"{name}={value_text(given)} must be a pair of finite numbers (low, high), "
+            "low < high"
         )
     return low, high
 
@@ -291,12 +304,13 @@ def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
     if isinstance(given, Mapping):
         weights = np.full(len(names), np.nan)
         for name, value in given.items():
-            weights[column_position(name, names, "column_weights")] = number(
-                f"column_weights[{name!r}]", value, above=0.0
+            weights[column_position(name, names, "column_weights", among=given)] = (
+                number(f"column_weights[{name!r}]", value, above=0.0)
             )
         if np.isnan(weights).any():
             raise ParameterError(
-                f"column_weights={given!r} must give every released column a weight: "
+                f"column_weights={value_text(given)} must give every released column a "
+                "weight: "
                 f"{', '.join(names)}"
             )
         return weights
@@ -309,7 +323,8 @@ def check_column_weights(given: Any, names: Sequence[str]) -> FloatArray:
         np.isfinite(weights).all() and (weights > 0).all()
     ):
         raise ParameterError(
-            f"column_weights={given!r} must be 'std', 'range', or {len(names)} positive "
+            f"column_weights={value_text(given)} must be 'std', 'range', or "
+            f"{len(names)} positive "
             f"numbers, one a released column ({', '.join(names)})"
         )
     return weights

@@ -19,6 +19,7 @@ from skpuffer._noise import (
     released_columns,
 )
 from skpuffer._parameters import Settings, check_parameters, check_release
+from skpuffer._text import value_text
 from skpuffer._validation import (
     Sample,
     read_layout,
@@ -63,7 +64,8 @@ class RowRelease(Release):
         others = {"population", "gaussian"} - set(self._prior_models)
         if isinstance(self.prior_model, str) and self.prior_model in others:
             raise ParameterError(
-                f"prior_model={self.prior_model!r} does not go with {name}, which takes "
+                f"prior_model={value_text(self.prior_model)} does not go with {name}, "
+                "which takes "
                 f"{', '.join(map(repr, self._prior_models))} ('bounded': any "
                 "distributions on the declared sets)"
             )
@@ -79,7 +81,8 @@ class RowRelease(Release):
         ]
         if found and self.prior_model != "empirical":
             raise ParameterError(
-                f"prior_model={self.prior_model!r} is about declared categories, and "
+                f"prior_model={value_text(self.prior_model)} is about declared "
+                "categories, and "
                 f"those of {', '.join(found)} come from the data, which may lack some: "
                 "declare them in categories"
             )
@@ -178,7 +181,8 @@ class RowRelease(Release):
                 continue
             if one.unknown is not None or self.guarantee_.prior_model == "population":
                 raise ParameterError(
-                    f"unknown={self.unknown!r} is not what column {name!r} was fitted "
+                    f"unknown={value_text(self.unknown)} is not what column {name!r} "
+                    "was fitted "
                     "with, and the guarantee is about labels replaced as in fit: fit "
                     "again, or set unknown='error'"
                 )

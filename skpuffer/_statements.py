@@ -130,7 +130,7 @@ def warn_about(
 ) -> None:
     """Warn of what a user should know before a release."""
     small = [
-        f"{group_text(prior, label)} ({size} rows)"
+        f"{group_text(prior, label)} ({size} row{'' if size == 1 else 's'})"
         for prior, label, size in fitted.group_sizes
         if size < min_group_size
     ]

@@ -2,11 +2,90 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 _LISTED = 8
+# A longer text, or more items, may be data that were passed by mistake.
+_MOST_LETTERS, MOST_ITEMS = 60, 10
+_SCALAR = (numbers.Number, datetime.date, datetime.time, datetime.timedelta, type(None))
+
+
+def value_text(value: Any) -> str:
+    """Write the value of a parameter as a message shows it.
+
+    What is short and plain is written as it is, and all else by its type and size:
+    data that were passed by mistake are no message, which may end in a log.
+
+    Examples
+    --------
+    >>> value_text("auto"), value_text((0, 1)), value_text([[30.5, 1.0], [31.5, 0.0]])
+    ("'auto'", '(0, 1)', 'a list of 2')
+    """
+    text = _plain_text(value)
+    return _kind_text(value) if text is None else text
+
+
+def item_text(item: Any, among: Any) -> str:
+    """Write one of several items; by its type alone where they may be data.
+
+    Examples
+    --------
+    >>> item_text("age", ["age", "pay"]), item_text(30.5, [30.5] * 100)
+    ("'age'", 'a float')
+    """
+    if getattr(among, "shape", ()) or len(among) > MOST_ITEMS:
+        return _kind_text(item)
+    return value_text(item)
+
+
+def _plain_text(value: Any, *, within: bool = False) -> str | None:
+    """Return a short and plain value as it is written in code; None for another."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()  # 2.0, and not np.float64(2.0)
+    if isinstance(value, (str, bytes)):
+        return repr(value) if len(value) <= _MOST_LETTERS else None
+    if isinstance(value, _SCALAR):
+        return repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if type(value) in (list, set, frozenset) and within:
+        return None  # rows
+    if type(value) not in (list, tuple, set, frozenset, dict):
+        return None
+    if len(value) > MOST_ITEMS:
+        return None
+    items = list(value.items()) if isinstance(value, dict) else list(value)
+    if not all(_is_plain(item) for item in items):
+        return None
+    if isinstance(value, dict):
+        pairs = [f"{_plain_text(a)}: {_plain_text(b)}" for a, b in items]
+        return "{" + ", ".join(pairs) + "}"
+    written = ", ".join(str(_plain_text(item, within=True)) for item in items)
+    if isinstance(value, tuple):
+        return f"({written},)" if len(items) == 1 else f"({written})"
+    return f"[{written}]" if isinstance(value, list) else f"{{{written}}}"
+
+
+def _is_plain(item: Any) -> bool:
+    return _plain_text(item, within=True) is not None
+
+
+def _kind_text(value: Any) -> str:
+    """Write the type of a value, and its size where it has one."""
+    kind = type(value).__name__
+    article = "an" if kind[0] in "AEIOUaeiou" or kind == "ndarray" else "a"
+    size = getattr(value, "shape", None)
+    if isinstance(value, str):
+        kind, article, size = "text", "a", (f"{len(value)} characters",)
+    elif not isinstance(size, tuple):
+        size = (len(value),) if hasattr(value, "__len__") else ()
+    if not size or isinstance(value, type):
+        return f"{article} {kind}"
+    return f"{article} {kind} of {' × '.join(map(str, size))}"
 
 
 def label_text(label: Hashable) -> str:

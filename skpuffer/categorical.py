@@ -6,6 +6,7 @@ from typing import Any
 
 from skpuffer._checks import choice
 from skpuffer._row_release import RowRelease
+from skpuffer._text import value_text
 from skpuffer.exceptions import UnavailableRuleError
 
 
@@ -191,7 +192,8 @@ class RenyiPufferfishCategorical(RowRelease):
         choice("calibration", self.calibration, ("transport", "exact"))
         if self.calibration == "exact" and self.n_releases != 1:
             raise UnavailableRuleError(
-                f"calibration='exact' does not cover n_releases={self.n_releases!r} "
+                "calibration='exact' does not cover "
+                f"n_releases={value_text(self.n_releases)} "
                 "copies of a category: use calibration='transport'"
             )
         if isinstance(self.column_weights, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from skpuffer._checks import choice
 from skpuffer._lazy import is_lazy
 from skpuffer._parameters import check_law_given
 from skpuffer._progress import progress, stepwise
-from skpuffer._text import law_text
+from skpuffer._text import MOST_ITEMS, law_text, value_text
 from skpuffer.core.calibration import RULES
 from skpuffer.core.laws import LAWS, NoiseLaw, law_parameters
 from skpuffer.counts import ConditionalCounts
@@ -96,17 +96,16 @@ def compare_mechanisms(
     for name, instead in (("scope", "scopes"), ("calibration", "calibrations")):
         if name in parameters:
             raise ParameterError(
-                f"{name}={parameters[name]!r}: a comparison takes {instead}=[...]"
+                f"{name}={value_text(parameters[name])}: a comparison takes {instead}=[...]"
             )
-    laws = (laws,) if isinstance(laws, str) else tuple(laws)
-    calibrations, scopes = (
-        (given,) if isinstance(given, str) else tuple(given)
-        for given in (calibrations, scopes)
-    )
+    laws = _several("laws", laws)
+    calibrations = _several("calibrations", calibrations)
+    scopes = _several("scopes", scopes)
     if "power" in parameters and "exponential" not in laws:
         raise ParameterError(
-            f"power={parameters['power']!r} is of exponential noise: add 'exponential' "
-            f"to laws={laws!r}"
+            f"power={value_text(parameters['power'])} is of exponential noise: add "
+            "'exponential' "
+            f"to laws={value_text(laws)}"
         )
     X, secret, parameters = count_lazy_rows(X, secret, parameters)
     fit_arguments = {}
@@ -149,8 +148,9 @@ def compare_mechanisms(
     order += ["column_std", "noise_to_spread", "guarantee"]
     if not lines:
         raise ParameterError(
-            f"nothing to compare at alpha={parameters.get('alpha')!r} with laws={laws!r}, "
-            f"calibrations={calibrations!r}, scopes={scopes!r}"
+            f"nothing to compare at alpha={value_text(parameters.get('alpha'))} with "
+            f"laws={value_text(laws)}, "
+            f"calibrations={value_text(calibrations)}, scopes={value_text(scopes)}"
         )
     return pd.concat(lines, ignore_index=True)[order]
 
@@ -169,6 +169,19 @@ def _fits(estimator: Any, X: Any, arguments: Mapping[str, Any]) -> bool:
     return True
 
 
+def _several(name: str, given: Any) -> tuple[Any, ...]:
+    """Return one name or several; data that are passed by mistake are neither."""
+    items = (given,) if isinstance(given, str) else None
+    if items is None and isinstance(given, Iterable):
+        items = tuple(given)
+    named = not hasattr(given, "shape") or all(isinstance(i, str) for i in items or ())
+    if items is None or not named or len(items) > MOST_ITEMS:
+        raise ParameterError(
+            f"{name}={value_text(given)} must be a list of what to compare"
+        )
+    return items
+
+
 def _mechanisms(laws: Sequence[Any]) -> dict[str, type[AdditiveRelease]]:
     """Return the mechanism of each law, by what it is called in the table."""
     found: dict[str, type[AdditiveRelease]] = {}
@@ -176,7 +189,8 @@ def _mechanisms(laws: Sequence[Any]) -> dict[str, type[AdditiveRelease]]:
         name, mechanism = _named(law, f"laws[{place}]")
         if name in found:
             raise ParameterError(
-                f"laws[{place}]={law!r} is called {name!r}, as another law before it: "
+                f"laws[{place}]={value_text(law)} is called {name!r}, as another law "
+                "before it: "
                 "leave one out, or give it another name"
             )
         found[name] = mechanism

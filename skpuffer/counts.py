@@ -15,7 +15,7 @@ from skpuffer._checks import as_list, integer, number
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_counts import tally_lazily
 from skpuffer._tally import Tally, differing, refuse_many_rows
-from skpuffer._text import listed
+from skpuffer._text import listed, value_text
 from skpuffer._validation import (
     CountedRows,
     read_chunk,
@@ -322,7 +322,8 @@ class ConditionalCounts:
             if given is not None and self._places[parameter] is not None:
                 raise ParameterError(
                     f"{parameter} is given twice, as a column "
-                    f"({parameter}={self._places[parameter]!r}) and to update: keep one"
+                    f"({parameter}={value_text(self._places[parameter])}) and to "
+                    "update: keep one"
                 )
         if self._places["secret"] is None and labels["secret"] is None:
             raise ParameterError(

@@ -4,6 +4,11 @@ from skpuffer.core.calibration import CalibrationError
 from skpuffer.core.law_checks import LawError
 from skpuffer.core.plans import TransportPlanError
 
+# Shown, and pickled, under the name that is public.
+for _error in (CalibrationError, LawError, TransportPlanError):
+    _error.__module__ = __name__
+del _error
+
 __all__ = [
     "AlteredScaleWarning",
     "CalibrationError",

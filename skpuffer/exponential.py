@@ -6,6 +6,7 @@ from typing import Any
 
 from skpuffer._base import AdditiveRelease
 from skpuffer._checks import number
+from skpuffer._text import value_text
 from skpuffer.core.laws import Exponential
 from skpuffer.exceptions import ParameterError
 from skpuffer.mechanisms import documented
@@ -126,6 +127,7 @@ class RenyiPufferfishExponential(AdditiveRelease):
             return Exponential(power)
         except ValueError:
             raise ParameterError(
-                f"power={self.power!r} must be a number from 0.2 to 1: below, little "
+                f"power={value_text(self.power)} must be a number from 0.2 to 1: below, "
+                "little "
                 "but noise is released, and above, |x − y|^power is no metric"
             ) from None

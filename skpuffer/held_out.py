@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._checks import refuse_swapped
 from skpuffer._validation import read_again
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
 from skpuffer.core.channels import RowPair, exact_divergence
@@ -71,6 +72,7 @@ def held_out_divergence(
          pair  divergence  holds
     0  (F, M)       15.31  False
     """
+    refuse_swapped(estimator, "held_out_divergence(estimator, X)")
     check_is_fitted(estimator)
     guarantee = estimator.guarantee_
     names = list(guarantee.columns)

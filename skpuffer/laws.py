@@ -10,12 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skpuffer._checks import number, numbers_in
+from skpuffer._text import value_text
 from skpuffer.core.bits import BitSource, SeededBits, SystemBits
 from skpuffer.core.grid import GRID_BITS, grid_step, scale_to_grid
-from skpuffer.core.law_checks import ALPHAS, SHIFTS, LawCheck, checked
-from skpuffer.core.laws import Exponential, Gaussian, Laplace, NoiseLaw, standardised
+from skpuffer.core.law_checks import ALPHAS, SHIFTS, LawCheck, LawError, checked
+from skpuffer.core.laws import (
+    Exponential,
+    Gaussian,
+    Laplace,
+    NoiseLaw,
+    missing_members,
+    standardised,
+)
 from skpuffer.core.sampling import discrete_gaussian, release_on_grid, rounded_laplace
 from skpuffer.core.sampling_blocks import exponential_power
+from skpuffer.exceptions import ParameterError
 
 __all__ = [
     "GRID_BITS",
@@ -113,10 +122,19 @@ def check_law(
     >>> check_law(TooLittle(), alphas=[2, 8], shifts=[0.1, 1])
     Traceback (most recent call last):
     ...
-    skpuffer...LawError: the divergence stated at α = 2, shift 0.1, scale 1, is
+    skpuffer.exceptions.LawError: the divergence stated at α = 2, shift 0.1, scale 1, is
     0.0048221, and that of the density is 0.00964421: a release would reveal more than
     its guarantee says
     """
+    if isinstance(law, type):
+        raise ParameterError(
+            f"law is the class {law.__name__}: give an instance, {law.__name__}()"
+        )
+    missing = missing_members(law)
+    if missing:
+        raise LawError(
+            f"{value_text(law)} is no noise law: it lacks {', '.join(missing)}"
+        )
     orders = numbers_in("alphas", alphas, above=1.0)
     places = numbers_in("shifts", shifts, above=0.0)
     level = number("level", level, above=0.0, below=1.0)

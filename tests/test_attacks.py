@@ -17,13 +17,22 @@ from scipy import stats
 
 import skpuffer
 from skpuffer import (
+    AdditiveRelease,
     ConditionalCounts,
     JointRelease,
     RenyiPufferfishCategorical,
+    RenyiPufferfishExponential,
     RenyiPufferfishLaplace,
     held_out_divergence,
 )
-from skpuffer.audit import KernelRenyiAuditor, RunningAudit
+from skpuffer.audit import (
+    KernelRenyiAuditor,
+    RunningAudit,
+    audit_estimator,
+    make_audit_scorer,
+)
+from skpuffer.displays import PrivacyProfileDisplay, ReleaseDisplay
+from skpuffer.laws import Laplace, check_law
 from skpuffer.metrics import kernel_renyi_divergence
 
 pytestmark = pytest.mark.filterwarnings(
@@ -147,7 +156,104 @@ def counted(counts):
     return ConditionalCounts.from_counts(table, secret="s", count="n")
 
 
+# What stands where a parameter belongs, which all of them refuse.
+DATA = {
+    "a frame": FRAME,
+    "a series": FRAME["x"],
+    "an array": COLUMN,
+    "a list": FRAME["x"].tolist(),
+    "a dict": FRAME["x"].to_dict(),
+    "a set": set(FRAME["x"]),
+    "a description": FRAME.describe(),
+    "rows": [(VALUE, VALUE)] * 40,
+    "words": [WORD] * 40,
+    "distinct words": [f"{WORD} {i}" for i in range(40)],
+    "a long text": f"{WORD} " * 20,
+}
+OF_RELEASE = (
+    "alpha",
+    "epsilon",
+    "delta",
+    "secret_pairs",
+    "prior_model",
+    "confidence",
+    "bounds",
+    "out_of_bounds",
+    "calibration",
+    "scope",
+    "column_weights",
+    "n_releases",
+    "min_group_size",
+    "clip_output",
+    "secret_from_y",
+    "random_state",
+    "n_jobs",
+    "verbose",
+    "secret",
+    "prior",
+)
+OF_AUDITOR = (
+    "alpha",
+    "epsilon",
+    "delta",
+    "confidence",
+    "claim",
+    "metric",
+    "gamma",
+    "scorers",
+    "n_components",
+    "random_state",
+    "symmetric",
+)
+
+
+def mistaken(data):
+    """Return fits that are given data for each of their parameters."""
+    for name in OF_RELEASE:
+        yield lambda name=name: additive().set_params(**{name: data}).fit(FRAME)
+    for name in ("categories", "metric", "unknown", "alpha"):
+        noise = RenyiPufferfishCategorical(secret="s")
+        yield lambda name=name, noise=noise: noise.set_params(**{name: data}).fit(WORDS)
+    yield lambda: JointRelease(secret="s", categorical=data).fit(FRAME)
+    for name in OF_AUDITOR:
+        judge = KernelRenyiAuditor(epsilon=1)
+        yield lambda name=name, judge=judge: judge.set_params(**{name: data}).fit(
+            np.arange(40.0)[:, np.newaxis], COLUMN
+        )
+    for name in ("laws", "scopes", "calibrations", "alpha", "power"):
+        yield lambda name=name: skpuffer.compare_mechanisms(
+            FRAME, secret="s", **{name: data}
+        )
+    yield lambda: ConditionalCounts(secret="s", grid=data).update(FRAME)
+    yield lambda: RenyiPufferfishExponential(secret="s", power=data).fit(FRAME)
+    yield lambda: check_law(data)
+    yield lambda: additive_of(data)(secret="s").fit(FRAME)
+    yield lambda: audit_estimator(data, by_itself())
+    yield lambda: audit_estimator(by_itself(), FRAME, auditor=data)
+    yield lambda: make_audit_scorer(data)
+    yield lambda: held_out_divergence(data, by_itself())
+    yield lambda: ReleaseDisplay.from_estimator(data, by_itself())
+    yield lambda: PrivacyProfileDisplay.from_estimator(data)
+
+
+def additive_of(law):
+    return type("Own", (AdditiveRelease,), {"law": law})
+
+
 REFUSALS = {
+    "epsilon of rows": lambda: additive(epsilon=[[VALUE, 1.0]]).fit(FRAME),
+    "bounds of rows": lambda: additive(bounds=[[VALUE, 1.0], [VALUE, 0.0]]).fit(FRAME),
+    "reg of text": lambda: KernelRenyiAuditor(reg=[WORD] * 40).fit(COLUMN, COLUMN),
+    "reg of rows": lambda: KernelRenyiAuditor(reg=-COLUMN).fit(COLUMN, COLUMN),
+    "alphas of text": lambda: check_law(Laplace(), alphas=[WORD] * 40),
+    "bounds of series": lambda: additive(bounds=(FRAME["x"], FRAME["x"])).fit(FRAME),
+    "bounds of a column": lambda: additive(bounds={"x": FRAME["x"]}).fit(FRAME),
+    "a weight of a column": lambda: additive(column_weights={"x": FRAME["x"]}).fit(
+        FRAME
+    ),
+    "categories of a column": lambda: RenyiPufferfishCategorical(
+        secret="s", categories={"x": [WORD] * 40}
+    ).fit(WORDS),
     "one dimension": lambda: of_arrays().fit(COLUMN[:, 0], SECRET),
     "a scalar": lambda: of_arrays().fit(VALUE, SECRET),
     "three dimensions": lambda: of_arrays().fit(COLUMN[:, :, np.newaxis], SECRET),
@@ -196,8 +302,19 @@ REFUSALS = {
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.CategoriesFromDataWarning")
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_refusals_show_no_value(refusal):
+    show_no_value(REFUSALS[refusal])
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.CategoriesFromDataWarning")
+@pytest.mark.parametrize("data", DATA)
+def test_data_given_for_a_parameter_are_not_shown(data):
+    for fit in mistaken(DATA[data]):
+        show_no_value(fit)
+
+
+def show_no_value(fit):
     with pytest.raises((ValueError, TypeError)) as caught:
-        REFUSALS[refusal]()
+        fit()
     shown = "".join(traceback.format_exception_only(caught.value))
     chain = caught.value
     while chain.__cause__ or (chain.__context__ and not chain.__suppress_context__):

@@ -373,3 +373,23 @@ def test_categories_are_refused():
         ParameterError, match=r"Categorical releases categories.*one-hot"
     ):
         audit_estimator(noise.fit(frame), frame)
+
+
+def test_arguments_in_another_order_are_told_apart():
+    data = people()
+    noise = RenyiPufferfishLaplace(secret="sex", scope="column").fit(data)
+    with pytest.raises(
+        ParameterError, match=r"240 × 3 .* audit_estimator\(estimator, X"
+    ):
+        audit_estimator(data, noise)
+    with pytest.raises(ParameterError, match="name the auditor"):
+        audit_estimator(noise, data, KernelRenyiAuditor())
+    with pytest.raises(ParameterError, match="auditor='kernel' must be"):
+        audit_estimator(noise, data, auditor="kernel")
+
+
+def test_an_auditor_speaks_of_what_it_compares():
+    data = people()
+    for X, secret in ((data, data["sex"]), (data.to_numpy(), data["sex"])):
+        with pytest.raises(ValueError, match="and a kernel compares numbers: encode"):
+            KernelRenyiAuditor(epsilon=1).fit(X, secret=secret)

@@ -231,3 +231,9 @@ def test_scorers_are_cloned_and_pickled_with_their_requests():
     default = make_audit_scorer(secret="sex")
     noise = RenyiPufferfishLaplace(4, 1.0, secret="sex").fit(PEOPLE)
     assert -1.5 < default(noise, PEOPLE) <= 0
+
+
+@pytest.mark.parametrize("wrong", ["kernel", KernelRenyiAuditor, 1])
+def test_what_is_no_auditor_is_refused_at_once(wrong):
+    with pytest.raises(ParameterError, match=r"such as KernelRenyiAuditor\(\)"):
+        make_audit_scorer(wrong, secret="sex")

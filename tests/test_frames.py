@@ -1,5 +1,7 @@
 """Frames: what goes in with names, an index and types comes out with them."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skpuffer import (
+    ConditionalCounts,
+    JointRelease,
     RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
@@ -348,3 +352,31 @@ def test_one_dimension_is_too_few(rows):
         RenyiPufferfishLaplace().fit(rows, secret=PEOPLE["sex"])
     with pytest.raises(ValueError, match=r"(?i)dimension|2D array"):
         RenyiPufferfishLaplace(secret=0).fit(rows)
+
+
+def test_text_is_refused_with_what_helps():
+    frame = pd.DataFrame({"x": ["1", "2"] * 20, "s": [0, 0, 1, 1] * 10})
+    noise = RenyiPufferfishLaplace(secret="s")
+    for text in ("str", "category", object):
+        with pytest.raises(ValueError, match=r"'x' holds .*JointRelease.*to_numeric"):
+            noise.fit(frame.astype({"x": text}))
+    days = frame.assign(x=pd.to_datetime("2020-01-01"))
+    with pytest.raises(ValueError, match=r"'x' holds Datetime.*leave it out") as caught:
+        noise.fit(days)
+    assert "to_numeric" not in str(caught.value)
+
+
+def test_decimals_in_a_column_of_objects_are_numbers():
+    floats = pd.DataFrame({"x": np.arange(40) * 0.25, "s": [0, 1] * 20})
+    frame = floats.assign(x=list(map(Decimal, floats["x"])))
+    assert frame["x"].dtype == object
+    noise = RenyiPufferfishLaplace(secret="s", random_state=0)
+    expected = noise.fit_transform(floats)
+    assert np.array_equal(noise.fit_transform(frame), expected)
+    joint = JointRelease(secret="s").fit(frame)
+    assert joint.transform(frame)["x"].dtype == np.float64
+    counted = ConditionalCounts(secret="s").update(frame)
+    counted = RenyiPufferfishLaplace().fit_counts(counted)
+    assert (counted.scale_ == noise.scale_).all()
+    with pytest.raises(ValueError, match=r"'x' is missing .* in 1 of 40 rows"):
+        noise.fit(frame.assign(x=[None, *frame["x"][1:]]))

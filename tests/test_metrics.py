@@ -336,7 +336,9 @@ def refused(message, *args, error=ValueError, **kwargs):
 )
 @pytest.mark.parametrize("name", ["alpha", "reg"])
 def test_orders_and_regularisations_are_numbers(name, value, samples):
-    message = f"{name}={value!r} must be a number, or a non-empty one-dimensional array"
+    nested = isinstance(value, list) and any(isinstance(item, list) for item in value)
+    shown = f"a list of {len(value)}" if nested else repr(value)
+    message = f"{name}={shown} must be a number, or a non-empty one-dimensional array"
     refused(message, *samples, error=ParameterError, **{name: value})
 
 

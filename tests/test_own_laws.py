@@ -486,6 +486,42 @@ def test_a_wrong_law_fails(name):
         quick(law)
 
 
+@pytest.mark.parametrize("wrong", [-1.0, math.nan])
+@pytest.mark.parametrize("member", ["shift_divergence", "wasserstein_exponent"])
+@pytest.mark.parametrize("calibration", ["w_inf", "alpha_wasserstein", "transport"])
+def test_a_fit_says_that_the_law_states_what_no_divergence_is(
+    member, wrong, calibration
+):
+    def stated(self, shifts, **rest):
+        return wrong * getattr(Laplace, member)(self, shifts, **rest)
+
+    law = type("Broken", (Laplace,), {"name": "broken", member: stated})()
+    noise = of_law(law)(secret="s", calibration=calibration)
+    frame = pd.DataFrame({"x": np.arange(40) / 7, "s": np.arange(40) % 2})
+    with pytest.raises(
+        LawError, match=r"broken noise states a .* of (-|nan).* at α = 2"
+    ):
+        noise.fit(frame)
+
+
+def of_law(law):
+    return type("Own", (AdditiveRelease,), {"law": law})
+
+
+def test_a_class_is_no_law():
+    with pytest.raises(ParameterError, match=r"give an instance, Laplace\(\)"):
+        check_law(Laplace)
+
+
+def test_messages_have_plain_numbers():
+    def off(self, values, *, scale, bits, out=None):
+        return np.asarray(values) + np.pi
+
+    with pytest.raises(LawError) as caught:
+        check_law(type("Off", (Laplace,), {"name": "off", "perturb": off})())
+    assert "np." not in str(caught.value)
+
+
 def test_the_lack_of_a_member_is_named():
     with pytest.raises(LawError, match="it lacks convex, homogeneity"):
         check_law(object())

@@ -1,6 +1,7 @@
 """What holds of the package as a whole: imports, version, docstrings, text files."""
 
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -129,3 +130,12 @@ def test_an_absent_shared_folder_is_named_in_the_reason(monkeypatch, tmp_path):
     monkeypatch.setenv("SKPUFFER_SHARED", str(tmp_path))
     with pytest.raises(pytest.skip.Exception, match="SKPUFFER_SHARED"):
         shared("data", "adult.data")
+
+
+@pytest.mark.parametrize("name", exceptions.__all__)
+def test_errors_are_shown_and_pickled_under_their_public_names(name):
+    error = getattr(exceptions, name)
+    assert f"{error.__module__}.{error.__qualname__}" == f"skpuffer.exceptions.{name}"
+    again = pickle.loads(pickle.dumps(error("text")))
+    assert type(again) is error
+    assert again.args == ("text",)

@@ -23,9 +23,11 @@ from skpuffer._validation._rows import (
 )
 from skpuffer._validation._sample import Sample
 from skpuffer._validation._tables import read_table, read_tables, table_names
+from skpuffer._validation._values import COMPARED
 from skpuffer._validation._written import written_like
 
 __all__ = [
+    "COMPARED",
     "MAX_VALUES",
     "Contents",
     "CountedRows",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer._checks import column_position
-from skpuffer._text import listed
+from skpuffer._text import listed, value_text
 from skpuffer.core.channels import check_distances, discrete, ordinal
 from skpuffer.exceptions import CategoriesFromDataWarning, ParameterError
 
@@ -155,7 +154,7 @@ def _declared_labels(given: Any, names: Sequence[str]) -> list[list[Hashable] | 
         lists = list(given) if isinstance(given, (list, tuple, np.ndarray)) else []
         if len(lists) != len(names):
             raise ParameterError(
-                f"categories={shortened(given)} must be 'auto', a list of labels for "
+                f"categories={value_text(given)} must be 'auto', a list of labels for "
                 f"each of the {len(names)} columns of categories "
                 f"({', '.join(names)}), or a mapping from column to list"
             )
@@ -168,7 +167,8 @@ def _declared_labels(given: Any, names: Sequence[str]) -> list[list[Hashable] | 
 def _labels(given: Any, name: str) -> list[Hashable]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise ParameterError(
-            f"categories of column {name!r} must be a list of labels, got {given!r}"
+            f"categories of column {name!r} must be a list of labels, got "
+            f"{value_text(given)}"
         )
     labels = [
         label.item() if isinstance(label, np.generic) else label for label in given
@@ -181,7 +181,7 @@ def _labels(given: Any, name: str) -> list[Hashable]:
     if not distinct or missing:
         raise ParameterError(
             f"categories of column {name!r} must be distinct labels, none of them "
-            f"missing, got {shortened(labels)}"
+            f"missing, got {value_text(labels)}"
         )
     return labels
 
@@ -194,7 +194,9 @@ def _by_column(
         return [given] * len(names)
     chosen = [otherwise] * len(names)
     for name, value in given.items():
-        chosen[column_position(name, names, parameter, "column of categories")] = value
+        chosen[
+            column_position(name, names, parameter, "column of categories", given)
+        ] = value
     return chosen
 
 
@@ -205,7 +207,8 @@ def _with_distances(
     if isinstance(metric, str):
         if metric not in METRICS:
             raise ParameterError(
-                f"metric={metric!r} must be one of {', '.join(METRICS)}, a matrix of "
+                f"metric={value_text(metric)} must be one of {', '.join(METRICS)}, a "
+                "matrix of "
                 "distances, a callable of two labels, or a mapping from column to these"
             )
         return CategorySet(labels, METRICS[metric](size), metric)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array
 
 from skpuffer._checks import column_position
 from skpuffer._lazy import is_dask
+from skpuffer._text import value_text
 from skpuffer._validation._counted import Layout
 from skpuffer._validation._distinct import NUMBERS, Column, Part, distinct, joined
 from skpuffer._validation._frames import (
@@ -250,7 +251,8 @@ def _released(
     else:
         if not is_frame(X):
             raise ParameterError(
-                f"columns={columns!r} names columns, and X is an array without names: "
+                f"columns={value_text(columns)} names columns, and X is an array "
+                "without names: "
                 "give a frame, or those columns of the array alone"
             )
         released = list(take_columns(X, columns, "columns")[2].names)

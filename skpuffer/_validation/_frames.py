@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from reprlib import repr as shortened
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from skpuffer._text import MOST_ITEMS, value_text
 from skpuffer.exceptions import ParameterError
 
 
@@ -203,7 +203,7 @@ def take_columns(
         ) from None
     if not each_once:
         raise ParameterError(
-            f"{parameter}={shortened(spec)} must name at least one column, each once; "
+            f"{parameter}={value_text(spec)} must name at least one column, each once; "
             f"labels go to fit: fit(X, {parameter}=labels)"
         )
     if is_frame(X):
@@ -211,7 +211,8 @@ def take_columns(
         for name in wanted:
             if name not in known:
                 raise ParameterError(
-                    f"{parameter}={name!r} is not a column of X; {_hint(name, known)}"
+                    f"{_named(parameter, name, wanted)} is not a column of X; "
+                    f"{_hint(name, known)}{_labels_too(parameter, wanted)}"
                 )
         places = tuple(known.index(name) for name in wanted)
         every = columns_of(X)
@@ -221,7 +222,8 @@ def take_columns(
     array = np.asarray(X)
     if array.ndim != 2:
         raise ParameterError(
-            f"{parameter}={spec!r} names a column, but X has {array.ndim} dimension(s); "
+            f"{parameter}={value_text(spec)} names a column, but X has {array.ndim} "
+            "dimension(s); "
             "give a frame or a 2-D array"
         )
     width = array.shape[1]
@@ -229,25 +231,40 @@ def take_columns(
     for position in wanted:
         if isinstance(position, bool) or not isinstance(position, (int, np.integer)):
             raise ParameterError(
-                f"{parameter}={position!r} is a column name, but X has none "
+                f"{_named(parameter, position, wanted)} is a column name, but X has none "
                 f"({type(X).__name__}; a step before this one may have returned an "
                 "array): give a position, or a frame (set_output(transform='pandas'))"
             )
         if not -width <= position < width:
             raise ParameterError(
-                f"{parameter}={position!r} is no position in X, which has {width} columns"
+                f"{_named(parameter, position, wanted)} is no position in X, which has "
+                f"{width} columns"
             )
         positions.append(int(position) % width)
     if len(set(positions)) != len(positions):
-        raise ParameterError(f"{parameter}={spec!r} names one column twice")
+        raise ParameterError(f"{parameter}={value_text(spec)} names one column twice")
     names = [f"x{position}" for position in positions]
     columns = [array[:, position] for position in positions]
     return names, columns, Dropped(positions=tuple(positions), width=width)
+
+
+def _named(parameter: str, name: Hashable, wanted: list[Any]) -> str:
+    """Write which name is unknown; of a long list, which may be labels, only where."""
+    if len(wanted) <= MOST_ITEMS:
+        return f"{parameter}={value_text(name)}"
+    place = next(i for i, one in enumerate(wanted) if one is name)
+    return f"item {place} of {parameter} ({value_text(wanted)})"
+
+
+def _labels_too(parameter: str, wanted: list[Any]) -> str:
+    if len(wanted) <= MOST_ITEMS:
+        return ""
+    return f"; labels go to fit: fit(X, {parameter}=labels)"
 
 
 def _hint(name: Hashable, known: list[Hashable]) -> str:
     close = get_close_matches(str(name), [str(other) for other in known], n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    shown = ", ".join(repr(other) for other in known[:20])
-    return f"its columns are {shown}{', …' if len(known) > 20 else ''}"
+    names = ", ".join(repr(other) for other in known[:20])
+    return f"its columns are {names}{', …' if len(known) > 20 else ''}"

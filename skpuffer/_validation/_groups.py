@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skpuffer._text import item_text, value_text
 from skpuffer._validation._frames import (
     as_column,
     column_names,
@@ -53,8 +54,9 @@ def metadata_columns(values: Any, parameter: str) -> tuple[list[str], list[Any]]
     """Read labels given beside X: an array, a series or a frame of several columns."""
     if isinstance(values, str):
         raise ParameterError(
-            f"fit was given {parameter}={values!r}, which is no list of labels: name a "
-            f"column in the constructor, {parameter}={values!r}"
+            f"fit was given {parameter}={value_text(values)}, which is no list of "
+            "labels: name a "
+            f"column in the constructor, {parameter}={value_text(values)}"
         )
     refuse_repeated_names(values, parameter)
     if is_frame(values):
@@ -234,7 +236,7 @@ def select_pairs(
     if isinstance(secret_pairs, str):
         if secret_pairs != "all":
             raise ParameterError(
-                f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs"
+                f"secret_pairs={value_text(secret_pairs)} must be 'all' or a list of pairs"
             )
         return list(combinations(labels, 2))
     chosen: list[tuple[Hashable, Hashable]] = []
@@ -245,12 +247,14 @@ def select_pairs(
         given = []
     if not given or any(len(pair) != 2 for pair in given):
         raise ParameterError(
-            f"secret_pairs={secret_pairs!r} must be 'all' or a list of pairs of values"
+            f"secret_pairs={value_text(secret_pairs)} must be 'all' or a list of pairs "
+            "of values"
         )
     for pair in given:
         if any(label not in labels for label in pair) or pair[0] == pair[1]:
             raise ParameterError(
-                f"secret_pairs holds {pair!r}, which is not a pair of two different "
+                f"secret_pairs holds {item_text(pair, given)}, which is not a pair of "
+                "two different "
                 f"values of the secret ({', '.join(map(repr, labels))})"
             )
         first, second = sorted(list(labels).index(label) for label in pair)

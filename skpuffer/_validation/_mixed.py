@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from skpuffer._checks import column_position
+from skpuffer._text import value_text
 from skpuffer._validation._categories import (
     CategorySet,
     CodedColumn,
@@ -137,9 +139,11 @@ def _categorical(estimator: BaseEstimator, X: Any, names: list[str]) -> list[boo
         return [X.dtype.kind not in "fiu"] * len(names)
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise ParameterError(
-            f"categorical={given!r} must be 'auto' or a list of columns"
+            f"categorical={value_text(given)} must be 'auto' or a list of columns"
         )
-    places = {column_position(name, names, "categorical") for name in given}
+    places = {
+        column_position(name, names, "categorical", among=given) for name in given
+    }
     return [place in places for place in range(len(names))]
 
 
@@ -150,7 +154,7 @@ def _labelled(column: Any) -> bool:
 
 
 def _holds_labels(column: np.ndarray) -> bool:
-    numbers = (int, float, np.number)
+    numbers = (int, float, Decimal, np.number)
     return not all(
         value is None
         or value is pd.NA
@@ -265,10 +269,13 @@ def _check_unknown(
     for policy in policies:
         if isinstance(policy, str) and policy in ("error", "uniform"):
             continue
-        known = any(one is not None and policy in one.labels for one in sets)
+        known = isinstance(policy, Hashable) and any(
+            one is not None and policy in one.labels for one in sets
+        )
         if not known:
             raise ParameterError(
-                f"unknown={policy!r} must be 'error', 'uniform', or a category to "
+                f"unknown={value_text(policy)} must be 'error', 'uniform', or a "
+                "category to "
                 "stand for labels outside the declared set"
             )
 

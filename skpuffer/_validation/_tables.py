@@ -15,7 +15,12 @@ from skpuffer._validation._frames import (
     is_frame,
     unmasked,
 )
-from skpuffer._validation._values import numbers_of, refuse_shape, refuse_unreadable
+from skpuffer._validation._values import (
+    COMPARED,
+    numbers_of,
+    refuse_shape,
+    refuse_unreadable,
+)
 
 
 def read_tables(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +63,7 @@ def read_table(X: Any, name: str) -> np.ndarray:
         X = numbers_of(
             columns_of(X),
             f" of {name}",
-            "a kernel compares numbers: encode it, or leave it out",
+            COMPARED,
         )
     refuse_shape(X)
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X

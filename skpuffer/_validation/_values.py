@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
 from numbers import Number
 from typing import Any
 
@@ -22,10 +23,17 @@ from skpuffer._validation._frames import (
     unmasked,
 )
 
-_RELEASED = (
-    "only numbers can be released with additive noise: leave it out (ColumnTransformer "
-    "chooses the columns), or name it as the secret"
+_RELEASED = "only numbers can be released with additive noise: "
+# What helps where that is not so, of text and of all else.
+_TEXT_REMEDY = (
+    "leave it out (ColumnTransformer chooses the columns), name it as the secret, "
+    "release it as categories (RenyiPufferfishCategorical, JointRelease), or turn text "
+    "that reads as numbers into numbers (pandas.to_numeric)"
 )
+_OTHER_REMEDY = (
+    "leave it out (ColumnTransformer chooses the columns), or name it as the secret"
+)
+COMPARED = "a kernel compares numbers: encode it, or leave it out"
 
 
 def readable(X: Any) -> Any:
@@ -156,12 +164,12 @@ def numeric_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     """
     least = 2 if reset else 1
     if is_frame(X):
-        values = numbers_of(columns_of(X))
+        values = numbers_of(columns_of(X), why=getattr(estimator, "needs", None))
         validate_frame(estimator, X, reset=reset)
         return values
     X = with_dtype(X)
     if isinstance(X, np.ndarray):
-        refuse_text(X)
+        refuse_text(X, getattr(estimator, "needs", None))
     rows: np.ndarray = validate_data(
         estimator,
         X,
@@ -188,14 +196,15 @@ def validate_frame(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
 
 
 def numbers_of(
-    columns: Sequence[nw.Series[Any]], of: str = "", why: str = _RELEASED
+    columns: Sequence[nw.Series[Any]], of: str = "", why: str | None = None
 ) -> np.ndarray:
     """Return columns of numbers as float64, NaN where they are missing.
 
     Raises
     ------
     ValueError
-        A column does not hold numbers; says of what it is and `why` it must.
+        A column does not hold numbers; says of what it is and `why` it must. Noise is added
+        to it where no other reason is given.
     """
     found = []
     for column in columns:
@@ -204,8 +213,11 @@ def numbers_of(
         elif _is_number(column):
             found.append(floats_of(column))
         else:
+            kind = _kind_of(column)
+            remedy = _TEXT_REMEDY if _is_text(column) else _OTHER_REMEDY
             raise ValueError(
-                f"column {column.name!r}{of} holds {_kind_of(column)}, and {why}"
+                f"column {column.name!r}{of} holds {kind}, and "
+                f"{why or _RELEASED + remedy}"
             )
     if len(found) == 1:
         return found[0][:, np.newaxis]  # not even copied
@@ -234,6 +246,13 @@ def _is_number(column: nw.Series[Any]) -> bool:
     return dtype.is_numeric() or dtype == nw.Boolean
 
 
+def _is_text(column: nw.Series[Any]) -> bool:
+    """Whether a column holds text or categories; objects, whether any is a text."""
+    if column.dtype == nw.Object:
+        return any(isinstance(value, str) for value in column.to_numpy())
+    return column.dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
 def _all_missing(column: nw.Series[Any]) -> bool:
     """Whether a column of no type of numbers holds nothing; that is counted later."""
     typed = column.dtype.is_numeric() or column.dtype == nw.Boolean
@@ -250,24 +269,27 @@ def _kind_of(column: nw.Series[Any]) -> str:
     return str(column.dtype)
 
 
-def refuse_text(X: np.ndarray) -> None:
+def refuse_text(X: np.ndarray, why: str | None = None) -> None:
     """Refuse dates and text, even text that reads as a number, as in a frame."""
     if X.dtype.kind in "mM":
-        raise ValueError(f"X is an array of {X.dtype}, and {_RELEASED}")
+        raise ValueError(
+            f"X is an array of {X.dtype}, and {why or _RELEASED + _OTHER_REMEDY}"
+        )
     text = X.dtype.kind in "SUT"
     if X.dtype == object:
         text = any(isinstance(value, (str, bytes)) for value in X.flat)
     if text:
         raise ValueError(
-            f"X is an array of {X.dtype} that holds text, and only numbers can be "
-            "released with additive noise: leave such columns out, or name them as the "
-            "secret"
+            f"X is an array of {X.dtype} that holds text, and "
+            f"{why or _RELEASED + _TEXT_REMEDY}"
         )
 
 
 def _holds_numbers(column: np.ndarray) -> bool:
     return all(
-        value is None or value is pd.NA or isinstance(value, (int, float, np.number))
+        value is None
+        or value is pd.NA
+        or isinstance(value, (int, float, Decimal, np.number))
         for value in column
     )
 

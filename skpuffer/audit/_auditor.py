@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._progress import progress, stepwise
+from skpuffer._text import value_text
 from skpuffer.audit._claims import check_settings, read_target
 from skpuffer.audit._pairs import audit_samples
 from skpuffer.audit._records import (
@@ -293,8 +294,9 @@ class KernelRenyiAuditor(BaseEstimator):
         check_is_fitted(self)
         if (delta is None) == (alpha is None):
             raise ParameterError(
-                f"epsilon_lower takes either delta or alpha, got delta={delta!r} and "
-                f"alpha={alpha!r}"
+                "epsilon_lower takes either delta or alpha, got "
+                f"delta={value_text(delta)} and "
+                f"alpha={value_text(alpha)}"
             )
         if all(not pair.folds and not pair.reason for pair in self.pairs_):
             raise ParameterError(
@@ -325,3 +327,19 @@ class KernelRenyiAuditor(BaseEstimator):
         At most 0, since a bound below 0 is no merit; nan where nothing could be computed.
         """
         return -float(np.maximum(self(X, Y, secret=secret), 0.0))
+
+
+def check_auditor(auditor: Any) -> None:
+    """Refuse what is given for an auditor and is none; None stands for the default.
+
+    Raises
+    ------
+    ParameterError
+        Says what it is.
+    """
+    fits = hasattr(auditor, "fit") and hasattr(auditor, "set_params")
+    if auditor is not None and (isinstance(auditor, type) or not fits):
+        raise ParameterError(
+            f"auditor={value_text(auditor)} must be an auditor that is not fitted, such "
+            "as KernelRenyiAuditor(), or None"
+        )

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 from skpuffer._checks import boolean, choice, integer, number
+from skpuffer._text import value_text
 from skpuffer.audit._views import KernelSettings
 from skpuffer.audit._witnesses import Witness, read_scorers
 from skpuffer.core.concentration import LEAST_MARGIN_ORDER
@@ -88,7 +89,8 @@ def check_settings(params: Mapping[str, Any]) -> AuditSettings:
         target.alpha is not None and target.alpha >= LEAST_MARGIN_ORDER
     ):
         raise ParameterError(
-            f"alpha={params['alpha']!r} with claim='kernel_renyi' must be at least 2 "
+            f"alpha={value_text(params['alpha'])} with claim='kernel_renyi' must be at "
+            "least 2 "
             "(inf allowed): the margin of the kernel divergence is proved there"
         )
     seed = params["random_state"]
@@ -118,7 +120,8 @@ def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
             delta = number("delta", delta, above=0.0, below=1.0)
         except ParameterError:
             raise ParameterError(
-                f"delta={delta!r} must be a number in [0, 1): the share of outcomes that "
+                f"delta={value_text(delta)} must be a number in [0, 1): the share of "
+                "outcomes that "
                 "an (epsilon, delta) promise leaves open"
             ) from None
     if alpha is None:
@@ -127,12 +130,14 @@ def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
         order = number("alpha", alpha, above=1.0, infinite=True)
     except ParameterError:
         raise ParameterError(
-            f"alpha={alpha!r} must be a number above 1 (inf allowed): a claim of Rényi "
+            f"alpha={value_text(alpha)} must be a number above 1 (inf allowed): a claim "
+            "of Rényi "
             "privacy has an order above 1; alpha=None is for (epsilon, delta) claims"
         ) from None
     if delta:
         raise ParameterError(
-            f"delta={delta!r} and alpha={alpha!r} are two different claims: an (epsilon, "
+            f"delta={value_text(delta)} and alpha={value_text(alpha)} are two different "
+            "claims: an (epsilon, "
             "delta) claim has alpha=None, a Rényi claim delta=0"
         )
     return Divergence(alpha=order, symmetric=symmetric)
@@ -162,7 +167,7 @@ def read_regs(reg: Any) -> tuple[float, ...]:
     values = several(reg)
     if not values:
         raise ParameterError("reg=() must hold at least one number")
-    found = tuple(number("reg", value, above=0.0) for value in values)
+    found = tuple(number("reg", value, above=0.0, among=values) for value in values)
     small = [value for value in found if value < LEAST_REG]
     if small:
         raise ParameterError(
@@ -177,11 +182,11 @@ def _kernel(metric: Any, gamma: Any, n_components: Any) -> KernelSettings:
     if not known and not callable(metric):
         hint = (
             ": an audit needs the kernel of rows that it has not seen"
-            if metric == "precomputed"
+            if isinstance(metric, str) and metric == "precomputed"
             else ""
         )
         raise ParameterError(
-            f"metric={metric!r} must be a function of two rows, or one of "
+            f"metric={value_text(metric)} must be a function of two rows, or one of "
             f"{', '.join(sorted(PAIRWISE_KERNEL_FUNCTIONS))}{hint}"
         )
     if isinstance(gamma, str):

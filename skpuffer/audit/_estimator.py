@@ -12,8 +12,8 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._checks import boolean, integer, number
-from skpuffer.audit._auditor import KernelRenyiAuditor
+from skpuffer._checks import boolean, integer, number, refuse_swapped
+from skpuffer.audit._auditor import KernelRenyiAuditor, check_auditor
 from skpuffer.audit._cases import CaseAudit, EstimatorAudit
 from skpuffer.audit._promised import Case, promised_cases
 from skpuffer.audit._records import NO_VIOLATION, TOO_FEW, joint_verdict
@@ -117,7 +117,14 @@ def audit_estimator(
     >>> audit_estimator(noise, df, n_samples=2000, random_state=0).verdict
     'refuted'
     """
+    refuse_swapped(estimator, "audit_estimator(estimator, X)")
     check_is_fitted(estimator)
+    check_auditor(auditor)
+    if isinstance(secret, KernelRenyiAuditor):
+        raise ParameterError(
+            "secret is a KernelRenyiAuditor, and holds the labels of rows: name the "
+            "auditor, audit_estimator(estimator, X, auditor=...)"
+        )
     guarantee = getattr(estimator, "guarantee_", None)
     if guarantee is None or not hasattr(estimator, "transform"):
         raise ParameterError(

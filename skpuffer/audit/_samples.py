@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skpuffer._validation import read_sample, read_tables
+from skpuffer._text import value_text
+from skpuffer._validation import COMPARED, read_sample, read_tables
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
 
@@ -58,6 +59,8 @@ class _Reader(BaseEstimator):
     prior = bounds = None
     prior_model, out_of_bounds, column_weights = "empirical", "clip", "std"
     clip_output = False
+    # What a message says of columns that are no numbers.
+    needs = COMPARED
 
     def __init__(self, secret: Any, secret_pairs: Any) -> None:
         self.secret = secret
@@ -118,7 +121,8 @@ def _by_secret(X: Any, secret: Any, column: Any, pairs: Any) -> list[SamplePair]
         )
     if secret is not None and column is not None:
         raise ParameterError(
-            f"the secret is given twice (secret={column!r} in the constructor, and "
+            f"the secret is given twice (secret={value_text(column)} in the "
+            "constructor, and "
             "secret= in fit): keep one"
         )
     sample = read_sample(_Reader(column, pairs), X, None, secret, None, None)

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metadata_routing import UNUSED
 
+from skpuffer._text import value_text
 from skpuffer._validation import take_columns
-from skpuffer.audit._auditor import KernelRenyiAuditor
+from skpuffer.audit._auditor import KernelRenyiAuditor, check_auditor
 from skpuffer.exceptions import DuplicateRowsWarning, ParameterError
 
 
@@ -72,6 +73,7 @@ def make_audit_scorer(
     >>> bool((scores["test_secrecy"] <= 0).all())
     True
     """
+    check_auditor(auditor)
     return AuditScorer(auditor, secret=secret, step=step)
 
 
@@ -177,7 +179,7 @@ def release_of(estimator: Any, X: Any, step: str | None) -> Any:
     if step is not None:
         if step not in names:
             raise ParameterError(
-                f"step={step!r} is not a step of {type(estimator).__name__}"
+                f"step={value_text(step)} is not a step of {type(estimator).__name__}"
                 + (f"; its steps are {', '.join(names)}" if names else "")
             )
         estimator = estimator[: names.index(step) + 1]

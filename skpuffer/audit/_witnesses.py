@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
+from skpuffer._text import item_text
 from skpuffer.audit._by_row import by_row
 from skpuffer.core.prior import FloatArray
 from skpuffer.exceptions import ParameterError
@@ -271,7 +272,9 @@ def read_scorers(scorers: Any, regs: Sequence[float]) -> list[Witness]:
         elif hasattr(scorer, "fit") and not isinstance(scorer, type):
             if not is_classifier(scorer):
                 raise ParameterError(
-                    f"scorers holds {scorer!r}, which is no classifier: give one, or a "
+                    f"scorers holds {item_text(scorer, given)}, which is no classifier: "
+                    "give "
+                    "one, or a "
                     "function of (X, Y) that returns a function from rows to scores"
                 )
             found.append(ClassifierWitness(scorer))
@@ -279,7 +282,7 @@ def read_scorers(scorers: Any, regs: Sequence[float]) -> list[Witness]:
             found.append(FunctionWitness(scorer))
         else:
             raise ParameterError(
-                f"scorers holds {scorer!r}, and must hold names "
+                f"scorers holds {item_text(scorer, given)}, and must hold names "
                 f"({', '.join(WITNESSES)}), unfitted classifiers, or functions of "
                 "(X, Y) that return a function from rows to scores"
             )

@@ -31,7 +31,7 @@ def grid_step(scale: float) -> float:
     """
     if not 2.0**-1000 <= scale <= 2.0**900:  # nan fails too
         raise ValueError(
-            f"A noise scale must be between 2**-1000 and 2**900, got {scale!r}; "
+            f"A noise scale must be between 2**-1000 and 2**900, got {float(scale)!r}; "
             "rescale the data."
         )
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)

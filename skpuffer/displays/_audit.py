@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._checks import integer, numbers_in
+from skpuffer._text import value_text
 from skpuffer.audit import KernelRenyiAuditor, RunningAudit
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
@@ -169,7 +170,8 @@ class AuditDisplay:
         check_is_fitted(auditor)
         if deltas is not None and alphas is not None:
             raise ParameterError(
-                f"deltas={deltas!r} and alphas={alphas!r} are bounds of two kinds: give "
+                f"deltas={value_text(deltas)} and alphas={value_text(alphas)} are "
+                "bounds of two kinds: give "
                 "one of them, and not both"
             )
         report, (delta, alpha) = auditor.report_, _target(auditor)
@@ -247,7 +249,7 @@ class AuditDisplay:
         )
         if not chosen or chosen[-1] > n:
             raise ParameterError(
-                f"sizes={sizes!r} must be from 1 to {n}, the rows given"
+                f"sizes={value_text(sizes)} must be from 1 to {n}, the rows given"
             )
         running = isinstance(auditor, RunningAudit)
         bounds, ceilings, seen = [], [], 0

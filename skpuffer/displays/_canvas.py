@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._text import value_text
 from skpuffer.exceptions import ParameterError
 
 _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -92,7 +93,9 @@ def hues(ax: Any, count: int, colors: Sequence[Any] | None = None) -> list[Any]:
     if chosen is None:
         chosen = _ON_LIGHT if _is_light(ax) else _ON_DARK
     if not len(chosen):
-        raise ParameterError(f"colors={colors!r} must hold at least one colour")
+        raise ParameterError(
+            f"colors={value_text(colors)} must hold at least one colour"
+        )
     return [chosen[place % len(chosen)] for place in range(count)]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer._checks import as_list, choice
-from skpuffer._text import label_text
+from skpuffer._text import label_text, value_text
 from skpuffer._validation import read_sample, take_columns
 from skpuffer.comparison import names_columns
 from skpuffer.core.coupling import Coupling, couple
@@ -163,9 +163,13 @@ class CouplingDisplay:
         pyplot(cls.__name__)
         named = [spec for spec in (secret, prior) if names_columns(spec, X)]
         if column is None or isinstance(column, (list, tuple)):
-            raise ParameterError(f"column={column!r} must be the name of one column")
+            raise ParameterError(
+                f"column={value_text(column)} must be the name of one column"
+            )
         if column in [name for spec in named for name in as_list(spec)]:
-            raise ParameterError(f"column={column!r} is the secret or the prior itself")
+            raise ParameterError(
+                f"column={value_text(column)} is the secret or the prior itself"
+            )
         (name,), (values,), _ = take_columns(X, column, "column")
         given = {}
         for parameter, spec in (("secret", secret), ("prior", prior)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from skpuffer._checks import column_position, numbers_in
-from skpuffer._text import capitalised
+from skpuffer._text import capitalised, value_text
 from skpuffer.comparison import compare_mechanisms, count_lazy_rows
 from skpuffer.core.laws import NoiseLaw
 from skpuffer.displays._canvas import (
@@ -144,7 +144,8 @@ class NoiseDisplay:
             if name in parameters:
                 instead = "scope=..." if name == "scopes" else f"{name}s=[...]"
                 raise ParameterError(
-                    f"{name}={parameters[name]!r}: a display of noise takes {instead}"
+                    f"{name}={value_text(parameters[name])}: a display of noise takes "
+                    f"{instead}"
                 )
         orders = numbers_in("alphas", alphas, above=1.0)
         budgets = numbers_in("epsilons", epsilons, above=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from skpuffer._text import group_text, label_text, listed
+from skpuffer._text import group_text, label_text, listed, value_text
 from skpuffer.core.prior import Conditional, Prior
 from skpuffer.exceptions import ParameterError
 
@@ -48,7 +48,7 @@ def compared_pairs(
         if prior_value not in known:
             shown = listed([repr(label) for label in known if label is not None])
             raise ParameterError(
-                f"prior_value={prior_value!r} is not a value of the prior "
+                f"prior_value={value_text(prior_value)} is not a value of the prior "
                 f"({shown or 'there is none'})"
             )
         priors = [prior for prior in priors if prior.label == prior_value]
@@ -69,7 +69,7 @@ def compared_pairs(
         raise ParameterError(
             "no two values of the secret occur together under any prior"
             if wanted is None
-            else f"pair={pair!r} does not occur under any one prior"
+            else f"pair={value_text(pair)} does not occur under any one prior"
         )
     return found
 
@@ -83,7 +83,7 @@ def _as_pair(pair: Any, priors: Sequence[Prior]) -> tuple[Hashable, Hashable]:
         right = False
     if not right:
         raise ParameterError(
-            f"pair={pair!r} must be two different values of the secret "
+            f"pair={value_text(pair)} must be two different values of the secret "
             f"({listed([repr(value) for value in values])})"
         )
     return given[0], given[1]

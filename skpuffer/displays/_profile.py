@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._checks import choice
+from skpuffer._checks import choice, refuse_swapped
 from skpuffer.core.conversions import renyi_to_delta
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
@@ -144,6 +144,7 @@ class PrivacyProfileDisplay:
         NotFittedError
             Before fit.
         """
+        refuse_swapped(estimator, f"{cls.__name__}.from_estimator(estimator)")
         check_is_fitted(estimator)
         guarantee = estimator.guarantee_
         return cls.from_profile(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._checks import column_position
+from skpuffer._checks import column_position, refuse_swapped
 from skpuffer._text import capitalised, label_text
 from skpuffer._validation import read_again
 from skpuffer.core.prior import FloatArray
@@ -170,6 +170,7 @@ class ReleaseDisplay:
             The column, the pair or the value of the prior is unknown.
         """
         pyplot(cls.__name__)
+        refuse_swapped(estimator, f"{cls.__name__}.from_estimator(estimator, X)")
         check_is_fitted(estimator)
         guarantee = estimator.guarantee_
         names = guarantee.columns

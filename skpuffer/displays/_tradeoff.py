@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skpuffer._text import label_text, listed
+from skpuffer._text import label_text, listed, value_text
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
     DASHES,
@@ -170,7 +170,9 @@ class TradeoffDisplay:
             if at is not None:
                 found.setdefault(label, []).append((at, *score))
         if not found:
-            raise ParameterError(f"privacy={privacy!r} has no value in any candidate")
+            raise ParameterError(
+                f"privacy={value_text(privacy)} has no value in any candidate"
+            )
         return cls(
             privacy=privacy.removeprefix("param_"),
             metric=metric,
@@ -260,7 +262,7 @@ def _known(name: Any, params: list[str], parameter: str) -> str:
         if key in params:
             return key
     raise ParameterError(
-        f"{parameter}={name!r} is not a parameter of the search "
+        f"{parameter}={value_text(name)} is not a parameter of the search "
         f"({listed([key.removeprefix('param_') for key in params])})"
     )
 
@@ -274,7 +276,8 @@ def _scores(
         metric = known[0]
     if metric not in known:
         raise ParameterError(
-            f"metric={metric!r} must be one of the scores of the search ({listed(known)})"
+            f"metric={value_text(metric)} must be one of the scores of the search "
+            f"({listed(known)})"
         )
     assert metric is not None
     return (

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer._text import value_text
 from skpuffer._validation import read_table
 from skpuffer.core.gram import check_grid
 from skpuffer.core.prior import FloatArray
@@ -37,7 +38,7 @@ def _numbers(name: str, value: Any) -> FloatArray:
     booleans = mixed and any(isinstance(item, (bool, np.bool_)) for item in value)
     if array.dtype.kind not in "iuf" or array.ndim > 1 or not array.size or booleans:
         raise ParameterError(
-            f"{name}={value!r} must be a number, or a non-empty one-dimensional "
+            f"{name}={value_text(value)} must be a number, or a non-empty one-dimensional "
             "array of numbers"
         )
     return array.astype(np.float64)

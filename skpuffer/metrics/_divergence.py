@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer._checks import boolean, integer
+from skpuffer._text import value_text
 from skpuffer._validation import read_tables
 from skpuffer.core.gram import gram_divergence
 from skpuffer.exceptions import ParameterError
@@ -199,7 +200,7 @@ def _check_approximation(
 ) -> None:
     if approx not in _APPROXIMATIONS:
         raise ParameterError(
-            f"approx={approx!r} must be None, 'rff' (random Fourier features) or "
+            f"approx={value_text(approx)} must be None, 'rff' (random Fourier features) or "
             "'nystroem'"
         )
     integer("n_components", n_components, least=1)
@@ -207,13 +208,14 @@ def _check_approximation(
         return
     if isinstance(metric, str) and metric == "precomputed":
         raise ParameterError(
-            f"approx={approx!r} needs the rows, and metric='precomputed' has none: "
+            f"approx={value_text(approx)} needs the rows, and metric='precomputed' has "
+            "none: "
             "give the samples, or leave approx out"
         )
     if approx == "rff" and metric not in STATIONARY:
         raise ParameterError(
             f"approx='rff' needs a kernel of differences ({' or '.join(STATIONARY)}), got "
-            f"metric={metric!r}: take approx='nystroem'"
+            f"metric={value_text(metric)}: take approx='nystroem'"
         )
     if approx == "rff" and n_components % 2:
         raise ParameterError(

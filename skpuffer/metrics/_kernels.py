@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skpuffer._checks import integer, number
+from skpuffer._text import value_text
 from skpuffer._validation import read_tables
 from skpuffer.core.features import median_distance
 from skpuffer.core.prior import FloatArray
@@ -95,7 +96,7 @@ def check_metric(metric: Any) -> None:
     known = (*PAIRWISE_KERNEL_FUNCTIONS, "precomputed")
     if not callable(metric) and not (isinstance(metric, str) and metric in known):
         raise ParameterError(
-            f"metric={metric!r} must be a function of two rows, or one of "
+            f"metric={value_text(metric)} must be a function of two rows, or one of "
             f"{', '.join(sorted(known))}"
         )
 
@@ -158,7 +159,8 @@ def median_gamma(
     """
     if not isinstance(metric, str) or metric not in STATIONARY:
         raise ParameterError(
-            f"metric={metric!r} has no width to choose: {' and '.join(STATIONARY)} do"
+            f"metric={value_text(metric)} has no width to choose: "
+            f"{' and '.join(STATIONARY)} do"
         )
     seed = seed_of(random_state)
     return gamma_of(np.concatenate(centred(*read_tables(X, Y))), metric, seed)

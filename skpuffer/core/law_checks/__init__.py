@@ -6,7 +6,7 @@ Contract: numbers are compared and nothing is proven. A check that fails raises
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from skpuffer.core.law_checks._shape import check_arrays, check_exponent, check_
 from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
 from skpuffer.core.prior import FloatArray
 
-__all__ = ["ALPHAS", "SHIFTS", "LawCheck", "LawError", "checked"]
+__all__ = ["ALPHAS", "SHIFTS", "LawCheck", "LawError", "check_stated", "checked"]
 
 ALPHAS = (1.1, 1.5, 2.0, 4.0, 16.0, 64.0)
 # In units of the scale.
@@ -99,6 +99,29 @@ def checked(
         distance=max(found for found, _ in distances),
         allowed=distances[0][1],
     )
+
+
+def check_stated(law: NoiseLaw, alpha: float) -> None:
+    """Look at a few numbers that a law states, before a calibration relies on them.
+
+    Raises
+    ------
+    LawError
+        One is negative, or not a number.
+    """
+    shifts = np.array(SHIFTS)[:, np.newaxis]
+    stated: dict[str, Callable[..., FloatArray]] = {"divergence": law.shift_divergence}
+    if law.homogeneity is not None and alpha < np.inf:
+        stated["wasserstein_exponent"] = law.wasserstein_exponent
+    for what, function in stated.items():
+        found = np.asarray(function(shifts, alpha=alpha, scale=1.0), dtype=np.float64)
+        for shift, value in zip(SHIFTS, found.ravel().tolist(), strict=False):
+            if not value >= 0:
+                raise LawError(
+                    f"{law.name} noise states a {what} of {value:g} at α = {alpha:g} "
+                    f"for a shift of {shift:g} at scale 1, and it is a number from 0 "
+                    "upwards: correct the law (skpuffer.laws.check_law looks at it all)"
+                )
 
 
 def _check_members(law: NoiseLaw) -> None:

@@ -61,7 +61,7 @@ def check_density(law: NoiseLaw, scale: float) -> None:
     several = np.asarray(law.noise_std(np.array([0.0, scale])))
     if several.shape != (2,) or several[0] != 0 or several[1] != stated:
         raise LawError(
-            f"noise_std of the scales 0 and {scale:g} is {several!r}, not 0 and "
+            f"noise_std of the scales 0 and {scale:g} is {several.tolist()}, not 0 and "
             f"{stated:g}"
         )
 

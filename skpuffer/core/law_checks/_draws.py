@@ -38,7 +38,8 @@ def check_release(law: NoiseLaw, scale: float) -> None:
     off = released / step != np.rint(released / step)
     if off.any():
         raise LawError(
-            f"perturb leaves the grid: {released[off][0]!r} is no multiple of {step!r}, "
+            f"perturb leaves the grid: {float(released[off][0])!r} is no multiple of "
+            f"{step:.17g}, "
             f"the step at scale {scale:g} (see release_on_grid)"
         )
     if not np.array_equal(released, law.perturb(values, scale=scale, bits=bits[1])):
