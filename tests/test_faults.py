@@ -126,8 +126,11 @@ def interrupted(run, at):
 
     def trace(frame, event, _):
         nonlocal calls
-        if event == "call" and frame.f_code.co_filename.startswith(inside):
-            calls += 1
+        code = frame.f_code
+        # Not generators within expressions: that they are closed is a call too, from
+        # which nothing can be raised.
+        if code.co_name != "<genexpr>" and code.co_filename.startswith(inside):
+            calls += event == "call"
             if calls == at:
                 sys.settrace(None)
                 raise Interrupt
