@@ -132,16 +132,18 @@ def interrupted(run, at):
         if code.co_name != "<genexpr>" and code.co_filename.startswith(inside):
             calls += event == "call"
             if calls == at:
-                sys.settrace(None)
+                sys.settrace(before)
                 raise Interrupt
 
+    # Whoever measures coverage traces too, and goes on to.
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
         run()
     except Interrupt:
         return True
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return False
 
 
