@@ -16,7 +16,7 @@ from skpuffer.core.law_checks._density import check_density, check_divergence
 from skpuffer.core.law_checks._draws import check_draws, check_refusals, check_release
 from skpuffer.core.law_checks._error import LawError
 from skpuffer.core.law_checks._shape import check_arrays, check_exponent, check_form
-from skpuffer.core.laws import NoiseLaw, bears_a_taken_name, missing_members
+from skpuffer.core.laws import NoiseLaw, bears_a_taken_name
 from skpuffer.core.prior import FloatArray
 
 __all__ = ["ALPHAS", "SHIFTS", "LawCheck", "LawError", "check_stated", "checked"]
