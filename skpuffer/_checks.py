@@ -102,6 +102,14 @@ def numbers_in(
     return sorted(values)
 
 
+def refuse_class(law: Any, called: str) -> None:
+    """Refuse a class where one of its instances belongs."""
+    if isinstance(law, type):
+        raise ParameterError(
+            f"{called} is the class {law.__name__}: give an instance, {law.__name__}()"
+        )
+
+
 def refuse_swapped(estimator: Any, call: str) -> None:
     """Refuse data where a fitted estimator belongs, and show none of them.
 

@@ -16,6 +16,7 @@ from skpuffer._checks import (
     integer,
     is_integer,
     number,
+    refuse_class,
 )
 from skpuffer._prior_limits import refuse_parameters
 from skpuffer._text import value_text
@@ -82,10 +83,7 @@ def check_law_given(law: Any, called: str) -> None:
         raise ParameterError(
             f"{called} is None, no noise law: give an instance, MyLaw()"
         )
-    if isinstance(law, type):
-        raise ParameterError(
-            f"{called} is the class {law.__name__}: give an instance, {law.__name__}()"
-        )
+    refuse_class(law, called)
     missing = missing_members(law)
     if missing:
         raise ParameterError(
@@ -100,9 +98,8 @@ def check_law_given(law: Any, called: str) -> None:
     if bears_a_taken_name(law) or law.name.strip().casefold() == _NO_LAW:
         raise ParameterError(
             f"{called} is a {type(law).__name__} named {value_text(law.name)}, and what "
-            "this "
-            "package proves of noise of that name may not hold for it: give it another "
-            "name"
+            "this package proves of noise of that name may not hold for it: give it "
+            "another name"
         )
 
 

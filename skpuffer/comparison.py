@@ -190,8 +190,7 @@ def _mechanisms(laws: Sequence[Any]) -> dict[str, type[AdditiveRelease]]:
         if name in found:
             raise ParameterError(
                 f"laws[{place}]={value_text(law)} is called {name!r}, as another law "
-                "before it: "
-                "leave one out, or give it another name"
+                "before it: leave one out, or give it another name"
             )
         found[name] = mechanism
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skpuffer._checks import number, numbers_in
+from skpuffer._checks import number, numbers_in, refuse_class
 from skpuffer._text import value_text
 from skpuffer.core.bits import BitSource, SeededBits, SystemBits
 from skpuffer.core.grid import GRID_BITS, grid_step, scale_to_grid
@@ -24,7 +24,6 @@ from skpuffer.core.laws import (
 )
 from skpuffer.core.sampling import discrete_gaussian, release_on_grid, rounded_laplace
 from skpuffer.core.sampling_blocks import exponential_power
-from skpuffer.exceptions import ParameterError
 
 __all__ = [
     "GRID_BITS",
@@ -126,10 +125,7 @@ def check_law(
     0.0048221, and that of the density is 0.00964421: a release would reveal more than
     its guarantee says
     """
-    if isinstance(law, type):
-        raise ParameterError(
-            f"law is the class {law.__name__}: give an instance, {law.__name__}()"
-        )
+    refuse_class(law, "law")
     missing = missing_members(law)
     if missing:
         raise LawError(
