@@ -457,7 +457,7 @@ def arrays_of(reading):
     kept = [sample.values, sample.secret.codes, pairs[0].first.support]
     kept += [pairs[0].bound.shifts, pairs[0].coupling.mass]
     kept += [part for item in reading.given.contents for part in item.parts]
-    return [weakref.ref(array) for array in kept if isinstance(array, np.ndarray)]
+    return [weakref.ref(item) for item in kept if item is not None]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -490,6 +490,8 @@ def reachable(thing):
         seen.add(id(item))
         if isinstance(item, np.ndarray):
             arrays.append(item)
+        elif isinstance(item, bytearray):
+            arrays.append(np.frombuffer(item, dtype=np.uint8))
         elif isinstance(item, dict):
             stack += [*item.keys(), *item.values()]
         elif isinstance(item, (list, tuple, set)):

@@ -21,8 +21,6 @@ from skpuffer._validation._frames import is_frame
 # Values that never change and are compared by their type and their text.
 _PLAIN = (str, bytes, int, float, bool, type(None))
 _TEXT = (nw.String, nw.Categorical, nw.Enum)
-# Values that are compared at a time, in a core's cache; the first difference ends it.
-_BLOCK = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +31,8 @@ class Contents:
     ----------
     kind : hashable
         Types, shapes and names.
-    parts : tuple of arrays
-        The values. They may be those that the caller holds: see `copied`.
+    parts : tuple of arrays or of copies
+        The values. Arrays may be those that the caller holds: see `copied`.
     """
 
     kind: Hashable
@@ -156,6 +154,30 @@ class _Text:
         return bool(self.column.equals(other.column))
 
 
+class _Bits:
+    """A copy of an array of numbers, for no more than being compared with others."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.kind = values.dtype, values.shape
+        # Bytes that Python itself compares, as fast as memory is read.
+        self.content = bytearray(_in_order(values))
+
+    def same_as(self, other: _Bits | np.ndarray) -> bool:
+        """Whether other values are the same to the last bit."""
+        if isinstance(other, _Bits):
+            return self.kind == other.kind and self.content == other.content
+        if self.kind != (other.dtype, other.shape):
+            return False
+        return bool(self.content == _in_order(other))
+
+
+def _in_order(values: np.ndarray) -> memoryview:
+    """Return the bytes of an array, in the order of its values."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    # Dates have no buffer of their own.
+    return flat.view(np.uint8).data
+
+
 def _is_plain(part: Any) -> bool:
     """Whether what an array holds stays as it is."""
     if isinstance(part, _Text) or part.dtype.kind in "biufcUSmM":
@@ -165,8 +187,8 @@ def _is_plain(part: Any) -> bool:
 
 
 def _copy(part: Any) -> Any:
-    if not isinstance(part, _Text):
-        return part.copy()
+    if isinstance(part, np.ndarray):
+        return part.copy() if part.dtype == object else _Bits(part)
     # A name for it in each library; what has none cannot be written to.
     for name in ("clone", "copy"):
         if hasattr(part.column, name):
@@ -175,31 +197,18 @@ def _copy(part: Any) -> Any:
 
 
 def _same_values(first: Any, second: Any) -> bool:
-    """Compare two arrays bit by bit; objects by type and value."""
+    """Compare two parts bit by bit; objects by type and value."""
     if isinstance(first, _Text) or isinstance(second, _Text):
         return type(first) is type(second) and first.same_as(second)
+    if isinstance(first, _Bits):
+        return first.same_as(second)
+    if isinstance(second, _Bits):
+        return second.same_as(first)
     if first.dtype != second.dtype or first.shape != second.shape:
         return False
     if first.dtype == object:
         return _same_objects(first.ravel().tolist(), second.ravel().tolist())
-    if first.size == 0:
-        return True
-    left, right = _as_bits(first), _as_bits(second)
-    same = np.empty(min(len(left), _BLOCK), dtype=bool)
-    for start in range(0, len(left), _BLOCK):
-        part = left[start : start + _BLOCK]
-        found = np.equal(part, right[start : start + _BLOCK], out=same[: len(part)])
-        if not found.all():
-            return False
-    return True
-
-
-def _as_bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of an array as integers, in order."""
-    flat = np.ascontiguousarray(values).reshape(-1)
-    size = flat.dtype.itemsize
-    width = next(width for width in (8, 4, 2, 1) if size % width == 0)
-    return flat.view(f"u{width}")
+    return _Bits(first).same_as(second)
 
 
 def _same_objects(first: list[Any], second: list[Any]) -> bool:
