@@ -95,7 +95,7 @@ class PrivacyProfile:
         limit : float
             Bound at α = ∞.
         """
-        bounds = _up(np.array([divergence(alpha) for alpha in orders]))
+        bounds = _up(np.array(list(map(divergence, orders))))
         known = dict(zip(orders, bounds.tolist(), strict=True))
         alpha, epsilon = promised
         limit = float(_up(np.array(limit)))
@@ -248,9 +248,11 @@ def _lowered(orders: list[float], bounds: list[float], limit: float) -> list[flo
         rises.pop()
     last, moment = hull[-1]
     places, moments = np.array(hull).T
-    joined = np.interp(orders, places, moments).tolist()
-    lowered = []
-    for alpha, bound, below in zip(orders, bounds, joined, strict=True):
-        chord = below if alpha <= last else moment + (alpha - last) * limit
-        lowered.append(min(bound, chord / (alpha - 1) * (1 + 2.0**-50)))
+    alphas = np.array(orders)
+    chords = np.interp(alphas, places, moments)
+    beyond = alphas > last
+    chords[beyond] = moment + (alphas[beyond] - last) * limit
+    chords /= alphas - 1
+    chords *= 1 + 2.0**-50
+    lowered: list[float] = np.minimum(bounds, chords).tolist()
     return lowered

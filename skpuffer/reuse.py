@@ -185,16 +185,15 @@ class _Given:
     @classmethod
     def to(cls, estimator: Any, *data: Any) -> _Given | None:
         """Collect it; None where it could not be recognised."""
-        parameters = {
-            name: value
+        settings = tuple(
+            (name, _written(value))
             for name, value in estimator._parameters().items()
             if name not in _NOT_READ
-        }
+        )
         # The mechanisms of this package differ by their parameters alone.
         kind = type(estimator)
         own = None if kind.__module__.split(".")[0] == "skpuffer" else kind
-        settings = _written(parameters)
-        if settings is None or isinstance(data[0], (list, tuple)):
+        if isinstance(data[0], (list, tuple)) or not all(w for _, w in settings):
             return None
         found = []
         for item in data:

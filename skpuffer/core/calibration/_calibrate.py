@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.core.calibration._many_orders import divergences_at
 from skpuffer.core.calibration._protocol import (
     BoundedPair,
     Budget,
     CalibrationRule,
     Pair,
 )
-from skpuffer.core.calibration._shift_rule import divergences_at
 from skpuffer.core.calibration._solve import CalibrationError
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.grid import grid_steps, scale_to_grid

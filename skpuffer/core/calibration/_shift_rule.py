@@ -19,7 +19,6 @@ from skpuffer.core.calibration._solve import (
     Root,
     find_root,
     log_moment,
-    log_moments,
     solve_scale,
 )
 from skpuffer.core.coupling import Coupling, ShiftBound
@@ -38,8 +37,6 @@ from skpuffer.core.prior import FloatArray, IntArray, common_masses
 # Re-solving a plan stops when it gains less than this.
 _REFINE_GAIN = 1e-4
 _MAX_REFINEMENTS = 8
-# Shifts times orders whose divergences are computed at once.
-_WORK = 2**17
 # Cells whose root is found first where there are more shifts.
 _FEW = 2**8
 # As logarithms: how well it is found, how long a last step by the fall there may be, and
@@ -332,30 +329,6 @@ def divergences(
     """Return the divergence of `n_releases` copies for each shift vector."""
     single = law.shift_divergence(shifts, alpha=budget.alpha, scale=scale)
     return budget.n_releases * single
-
-
-def divergences_at(
-    witness: ShiftBound,
-    law: NoiseLaw,
-    alphas: FloatArray,
-    scale: FloatArray,
-    n_releases: int,
-) -> FloatArray:
-    """Bound the divergence of a release at several finite orders, shape (a,).
-
-    As `ShiftRule.divergence` does at one, which is the same for every rule.
-    """
-    found: FloatArray = np.empty(len(alphas))
-    most = max(_WORK // witness.shifts.size, 1)
-    for begin in range(0, len(alphas), most):
-        part = slice(begin, begin + most)
-        excess = alphas[part] - 1
-        exponents = law.shift_divergence(
-            witness.shifts, alpha=alphas[part], scale=scale
-        )
-        exponents *= (n_releases * excess)[:, np.newaxis]
-        found[part] = log_moments(exponents, witness.mass) / excess
-    return found
 
 
 def _few(witness: ShiftBound, law: NoiseLaw) -> ShiftBound:

@@ -163,22 +163,3 @@ def log_moment(exponents: FloatArray, mass: FloatArray) -> float:
     if top < 700.0:
         return math.log1p(float((mass * np.expm1(exponents)).sum()))
     return top + math.log(float((mass * np.exp(exponents - top)).sum()))
-
-
-def log_moments(exponents: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return `log_moment` of each row of exponents, shape (a, m); they are overwritten.
-
-    >>> log_moments(np.array([[0.0, 1.0], [0.0, 800.0]]), np.ones(2) / 2).round(4).tolist()
-    [0.6201, 799.3069]
-    """
-    tops = exponents.max(axis=1)
-    found: FloatArray = tops.copy()
-    small = tops < 700.0
-    if small.any():
-        part = exponents if small.all() else exponents[small]
-        np.expm1(part, out=part)
-        part *= mass
-        found[small] = np.log1p(part.sum(axis=1))
-    for row in np.flatnonzero(~small & np.isfinite(tops)).tolist():
-        found[row] = log_moment(exponents[row], mass)
-    return found

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from skpuffer.core.laws._exponential import Exponential
 from skpuffer.core.laws._gaussian import Gaussian
 from skpuffer.core.laws._laplace import Laplace
+from skpuffer.core.laws._moments import shift_moments
 from skpuffer.core.laws._protocol import NoiseLaw, standardised
 
 # Each makes a law; parameters that a law has are keywords with defaults.
@@ -24,6 +26,7 @@ __all__ = [
     "is_own",
     "law_parameters",
     "missing_members",
+    "shift_moments",
     "standardised",
 ]
 
@@ -66,6 +69,10 @@ def missing_members(law: Any) -> list[str]:
     >>> missing_members(Laplace()), missing_members(1)[:2]
     ([], ['convex', 'homogeneity'])
     """
-    names = {name for name in dir(NoiseLaw) if not name.startswith("_")}
-    names.update(n for n in NoiseLaw.__annotations__ if not n.startswith("_"))
-    return sorted(name for name in names if not hasattr(law, name))
+    return [name for name in _members() if not hasattr(law, name)]
+
+
+@cache
+def _members() -> list[str]:
+    names = {*dir(NoiseLaw), *NoiseLaw.__annotations__}
+    return sorted(name for name in names if not name.startswith("_"))

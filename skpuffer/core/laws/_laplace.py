@@ -16,7 +16,7 @@ from skpuffer.core.sampling import BitSource, release_on_grid, rounded_laplace
 # Below this α |shift| / b linear terms that cancel would cost more than four bits: there
 # exp(x) − 1 − x is summed as a series.
 _NEAR = 0.125
-_SERIES_TERMS = 10
+_SERIES = [1 / math.factorial(power) for power in range(11, 1, -1)]
 
 
 class Laplace:
@@ -100,18 +100,18 @@ def _excess(ratio: FloatArray, alpha: Order) -> FloatArray:
     The linear parts of the two exponentials cancel, so only what remains beyond
     them is added up, and both remainders are non-negative.
     """
-    rising = _exp_remainder((alpha - 1) * ratio)
-    falling = _exp_remainder(-alpha * ratio)
-    return (alpha * rising + (alpha - 1) * falling) / (2 * alpha - 1)
+    both = np.stack([(alpha - 1) * ratio, -alpha * ratio])
+    rising, falling = _exp_remainder(both)
+    excess: FloatArray = (alpha * rising + (alpha - 1) * falling) / (2 * alpha - 1)
+    return excess
 
 
 def _exp_remainder(x: FloatArray) -> FloatArray:
     """Return exp(x) − 1 − x of small numbers with full relative precision."""
-    total: FloatArray = np.zeros_like(x)
-    for term in range(_SERIES_TERMS + 1, 1, -1):
-        total += 1.0
+    total: FloatArray = x * _SERIES[0]
+    for coefficient in _SERIES[1:]:
+        total += coefficient
         total *= x
-        total /= term
-    # The loop leaves x²/2 + x³/6 + … divided by x.
+    # x/2 + x²/6 + … so far.
     total *= x
     return total
