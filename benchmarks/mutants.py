@@ -8,12 +8,22 @@ A mutant is one fault in one place (see `mutations`). It is made in memory, in a
 of its own, and the tests that run its lines are run until one fails, the fastest first.
 Which lines a test runs is found first, which takes minutes; `--tests` names fewer. Every
 verdict is printed as it comes: those that survive are to be read by hand, as many change
-the time alone, or the last bits. Then one row a module: how many mutants there are, how
-many were tried, killed, and survived.
+the time alone, or the last bits. What was found of those that were read stands in
+`equivalents.tsv`, one line each: module, key, kind and why. Kinds are
+
+    same   no result can change
+    speed  time or memory alone
+    bits   a result changes within its stated error, to the safe side, or by last bits
+    start  where a search starts or in which order it goes, not what it ends with
+    text   a message alone
+
+Then one row a module: how many mutants there are, how many were tried, killed, are
+equivalent, and survived. The score is the part killed of those that are not equivalent.
 """
 
 import argparse
 import ast
+import csv
 import functools
 import gc
 import json
@@ -33,6 +43,7 @@ from mutations import mutated, mutations
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = "skpuffer/core/"
+EQUIVALENTS = Path(__file__).with_name("equivalents.tsv")
 # Nothing but the fault may differ between two runs.
 OPTIONS = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-s"]
 OPTIONS += ["-o", "addopts=", "-m", "not slow"]
@@ -78,6 +89,7 @@ class Executioner:
     def __init__(self, known, wanted, seconds):
         self.known, self.wanted, self.seconds = known, wanted, seconds
         self.failed, self.results = False, []
+        self.equivalent = equivalents()
 
     def pytest_runtest_logreport(self, report):
         """Note what fails."""
@@ -99,6 +111,9 @@ class Executioner:
         for module, source, place, mutation in self.wanted:
             tests = self.tests_of(module, mutation)
             verdict = self.verdict(module, source, place, mutation, tests)
+            known = self.equivalent.get((module, mutation.key))
+            if known and verdict.startswith("survived"):
+                verdict = f"equivalent: {known}"
             self.results.append((module, mutation, verdict))
             print(f"{module}:{mutation}: {verdict}", flush=True)
         return True
@@ -232,6 +247,32 @@ def recorded(file, tests):
     return recorder.seen
 
 
+def equivalents():
+    """Return the mutants that were read and change no result, and what they change."""
+    with EQUIVALENTS.open(newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {(module, key): f"{kind}, {why}" for module, key, kind, why in rows}
+
+
+def print_scores(sizes, results):
+    """Print one row a module, and the score of all."""
+    columns = "{:44} {:>8} {:>6} {:>7} {:>11} {:>9}"
+    names = "mutants", "tried", "killed", "equivalent", "survived"
+    print("\n" + columns.format("module", *names))
+    rows = []
+    for module, size in sizes.items():
+        told = [verdict for name, _, verdict in results if name == module]
+        killed = sum(verdict.startswith("killed") for verdict in told)
+        tried = sum(not verdict.startswith("not tried") for verdict in told)
+        known = sum(verdict.startswith("equivalent") for verdict in told)
+        rows.append((size, tried, killed, known, tried - killed - known))
+        print(columns.format(module, *rows[-1]))
+    total = [sum(column) for column in zip(*rows, strict=True)]
+    print(columns.format("all", *total))
+    _, tried, killed, known, _ = total
+    print(f"score: {killed / max(tried - known, 1):.1%}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("modules", nargs="+", help="files of the core")
@@ -267,12 +308,7 @@ def main():
         wanted += [(module, source, place, item) for place, item in chosen]
     executioner = Executioner(known, wanted, given.seconds)
     pytest.main([*OPTIONS, *given.tests], plugins=[executioner])
-    print(f"\n{'module':44} {'mutants':>8} {'tried':>6} {'killed':>7} {'survived':>9}")
-    for module, size in sizes.items():
-        told = [verdict for name, _, verdict in executioner.results if name == module]
-        killed = sum(verdict.startswith("killed") for verdict in told)
-        tried = sum(not verdict.startswith("not tried") for verdict in told)
-        print(f"{module:44} {size:8} {tried:6} {killed:7} {tried - killed:9}")
+    print_scores(sizes, executioner.results)
 
 
 if __name__ == "__main__":

@@ -75,9 +75,20 @@ class Mutation(NamedTuple):
         """Whether it lies in the body of a function."""
         return any(isinstance(item, ast.FunctionDef) for item in self.owner)
 
+    @property
+    def key(self):
+        """What it is called wherever its lines move: function, statement and fault."""
+        owner = ".".join(item.name for item in self.owner) or "module"
+        statement = ast.unparse(self.statement).splitlines()[0]
+        return f"{owner} | {statement[:70]} | {self.fault}"
+
+    @property
+    def fault(self):
+        """What is made of which expression."""
+        return f"{self.what} in `{ast.unparse(self.node).splitlines()[0][:70]}`"
+
     def __str__(self):
-        old = ast.unparse(self.node).splitlines()[0]
-        return f"{self.node.lineno}: {self.what} in `{old[:70]}`"
+        return f"{self.node.lineno}: {self.fault}"
 
 
 def mutations(tree):
