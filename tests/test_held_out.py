@@ -188,6 +188,23 @@ def test_the_exact_rule_needs_the_least_noise(law):
     assert scales["exact"] < 0.9 * scales["transport"]
 
 
+def test_the_exact_rule_has_a_floor_below_which_less_noise_would_do():
+    values = {"F": [0.0] * 20 + [50.0] * 20, "M": [0.0] * 20 + [50.0] * 19 + [1.0]}
+    frame = pd.DataFrame(values).melt(var_name="sex", value_name="age")
+    noise = RenyiPufferfishLaplace(1.05, 1, secret="sex", calibration="exact")
+    noise.fit(frame)
+    assert 0.05 <= noise.scale_[0] < 0.05001  # a thousandth of the range
+    noise.fit(frame.replace({"age": {50.0: 200.0}}))
+    assert 0.1 <= noise.scale_[0] < 0.10001  # a tenth of the gap
+    sides = [
+        (np.array([[0.0], [200.0]]), np.array([20, 20])),
+        (np.array([[0.0], [1.0], [200.0]]), np.array([20, 1, 19])),
+    ]
+    for p, q in (sides, sides[::-1]):
+        less = oracles.mixture_divergence(*p, *q, law="laplace", scale=0.07, alpha=1.05)
+        assert less < 1
+
+
 def test_the_exact_rule_column_by_column():
     noise = RenyiPufferfishLaplace(secret="sex", calibration="exact", scope="column")
     noise.fit(people(0))
