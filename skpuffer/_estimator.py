@@ -85,11 +85,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             is the target.
         secret : array-like of shape (n,) or (n, m), or frame, optional
             The secret of each row, where it is no column of X. Rows are matched by
-            position, as for y; an index is not looked at.
+            position, as for y, and an index that differs from that of X is refused.
         prior : array-like of shape (n,) or (n, m), or frame, optional
             The prior that each row belongs to, where it is no column of X.
         sample_weight : array-like of shape (n,), optional
-            Non-negative; a weight of two is a row that stands there twice.
+            Non-negative, by position; a weight of two is a row that stands there twice.
 
         Returns
         -------

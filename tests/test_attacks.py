@@ -6,8 +6,10 @@ that a guess by chance is as good as the limit.
 
 import os
 import pickle
+import re
 import traceback
 import warnings
+from pathlib import Path
 
 import attacks
 import numpy as np
@@ -39,6 +41,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::skpuffer.exceptions.ExcessiveNoiseWarning"
 )
 
+ROOT = Path(__file__).parents[1]
 MECHANISMS = attacks.MECHANISMS.values()
 LEVEL = 1e-6
 
@@ -57,6 +60,15 @@ def test_one_section_runs_every_attack():
         and "ours, " in value.__doc__
     }
     assert functions <= {attack for _, attack, _ in attacks.ATTACKS}
+
+
+def test_both_pages_tell_the_same_figures():
+    short, whole = (
+        set(re.findall(r"(?<![\d.])0\.\d\d+", (ROOT / page).read_text("utf-8")))
+        for page in ("SECURITY.md", "docs/guide/attacks.md")
+    )
+    assert len(short) >= 5
+    assert short <= whole
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -371,7 +383,7 @@ def test_what_describes_a_fit_shows_no_value(capsys):
         warnings.simplefilter("always")
         noise = additive(verbose=1).fit(frame)
         table = skpuffer.compare_mechanisms(frame, secret="s")
-    texts = [
+    described = [
         capsys.readouterr().out,
         repr(noise),
         noise._repr_html_(),
@@ -381,9 +393,12 @@ def test_what_describes_a_fit_shows_no_value(capsys):
         noise.report_._repr_html_(),
         repr(noise.profile_),
         table.to_string(),
-        *(str(warning.message) for warning in caught),
     ]
+    texts = [*described, *(str(warning.message) for warning in caught)]
     assert all(texts)
+    counts = f"0 of {len(REFUSALS)} refusals, {len(described)} texts"
+    for page in ("SECURITY.md", "docs/guide/attacks.md"):
+        assert counts in (ROOT / page).read_text("utf-8")
     for text in texts:
         assert "77123" not in text
         assert f"{frame.loc[1, 'x']:.6}" not in text
