@@ -14,32 +14,45 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from joblib import Parallel, delayed
 from paths import shared
 from scipy import stats
 from sklearn.datasets import load_diabetes
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 
 from skpuffer import (
+    ConditionalCounts,
     JointRelease,
     RenyiPufferfishCategorical,
     RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
     RenyiPufferfishLaplace,
+    compare_mechanisms,
     coupling_effort,
     exceptions,
     held_out_divergence,
+    reuse_fits,
 )
-from skpuffer.audit import KernelRenyiAuditor, RunningAudit, audit_estimator
+from skpuffer.audit import (
+    KernelRenyiAuditor,
+    RunningAudit,
+    audit_estimator,
+    make_audit_scorer,
+)
+from skpuffer.core.calibration import RULES
+from skpuffer.core.calibration._shift_rule import MomentRule
 from skpuffer.core.plans import EXACT_LIMIT
 from skpuffer.displays import (
     AuditDisplay,
     CouplingDisplay,
+    NoiseDisplay,
     PrivacyProfileDisplay,
     ReleaseDisplay,
 )
-from skpuffer.effort import USUAL_EFFORT
+from skpuffer.effort import USUAL_EFFORT, effort_of_a_fit
 from skpuffer.exceptions import ParameterError
 from skpuffer.laws import (
     Gaussian,
@@ -49,6 +62,7 @@ from skpuffer.laws import (
     discrete_gaussian,
     release_on_grid,
     rounded_laplace,
+    standardised,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -149,6 +163,27 @@ print(held_out_divergence(noise, ages)["holds"].all())
     command = [sys.executable, "-W", "error::ImportWarning", "-c", script]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.split("\n")[:2] == ["['age', 'job']", "True"]
+
+
+PATH = r"(?:^|[ =])((?:\.ci|benchmarks|docs|examples|skpuffer|tests)/[\w./]*)"
+
+
+def test_every_file_that_a_page_names_is_there():
+    spans = [
+        span for text in PAGES.values() for span in re.findall("`([^`\n]+)`", text)
+    ]
+    named = {path for span in spans for path in re.findall(PATH, span)}
+    assert {
+        "benchmarks/attacks.py",
+        "docs/images/make.py",
+        "skpuffer/core/laws",
+    } <= named
+    built = "docs/_build"
+    assert [
+        path
+        for path in named
+        if not path.startswith(built) and not (ROOT / path).exists()
+    ] == []
 
 
 # --- docstrings -------------------------------------------------------------------
@@ -412,6 +447,104 @@ def test_what_needs_no_search_does_not_notice_how_long_it_may_take():
             assert noise.fit(rows).scale_.tolist() == usual.tolist()
 
 
+@quiet
+@pytest.mark.parametrize("mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian])
+def test_a_smaller_order_promises_less_and_needs_less_noise(mechanism):
+    for columns in (["age"], ["age", "job"]):
+        frame = people(60).replace({"job": {"cook": 1, "clerk": 4, "pilot": 9}})
+        frame["job"] = frame["job"].astype(int)
+        scales = [
+            mechanism(alpha, 1, secret="sex").fit(frame[[*columns, "sex"]]).scale_[0]
+            for alpha in (1.01, 1.5, 2, 4, 16, 64)
+        ]
+        # Of several columns up to what another coupling may gain.
+        assert (np.diff(scales) > -1e-3 * np.array(scales[1:])).all()
+
+
+@quiet
+def test_bounds_limit_what_one_row_can_do_to_the_scale():
+    frame = people(400)[["age", "sex"]]
+    outlier = frame.copy()
+    outlier.loc[0, "age"] = 500
+    free, bound = (
+        [
+            RenyiPufferfishLaplace(secret="sex", bounds=bounds).fit(rows).scale_[0]
+            for rows in (frame, outlier)
+        ]
+        for bounds in (None, (18, 90))
+    )
+    assert free[1] > 3 * free[0]
+    assert bound[0] <= bound[1] < 1.5 * bound[0]
+
+
+class LogRatio(MomentRule):
+    """The rule of the page on rules."""
+
+    name = "log_ratio"
+    source = "for a test"
+
+    def moment_exponents(self, shifts, law, budget, scale):
+        return (budget.alpha - 1) * standardised(shifts, scale).sum(axis=1)
+
+
+def test_a_rule_of_the_registry_is_taken_everywhere(monkeypatch):
+    rows = people()[["age", "sex"]]
+    with pytest.raises(ParameterError, match="calibration='log_ratio' must be one of"):
+        RenyiPufferfishLaplace(secret="sex", calibration="log_ratio").fit(rows)
+    monkeypatch.setitem(RULES, "log_ratio", LogRatio)
+    noise = RenyiPufferfishLaplace(4, secret="sex", calibration="log_ratio").fit(rows)
+    published = noise.scale_[0]
+    noise.set_params(calibration="alpha_wasserstein").fit(rows)
+    assert published == pytest.approx(0.75 * noise.scale_[0], rel=1e-5)
+    table = compare_mechanisms(
+        rows, secret="sex", alpha=4, laws=["laplace"], calibrations=["log_ratio"]
+    )
+    assert table["scale"].tolist() == [published]
+    display = NoiseDisplay.from_frame(
+        rows, secret="sex", alphas=[4], epsilons=[1], laws=["laplace"],
+        calibrations=["log_ratio"],
+    )  # fmt: skip
+    assert display.table["calibration"].tolist() == ["log_ratio"]
+
+
+def test_counts_have_no_part_in_what_fits_share():
+    rows = people()[["age", "sex"]]
+    counts = ConditionalCounts.from_frame(rows, secret="sex")
+    before = counts.to_frame()
+    with reuse_fits() as reuse:
+        for _ in range(2):
+            RenyiPufferfishLaplace(secret="sex").fit_counts(counts)
+    assert (reuse.hits, reuse.misses) == (0, 0)
+    # They stay as they are.
+    pd.testing.assert_frame_equal(counts.to_frame(), before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_knows_of_an_effort():
+    read, write = os.pipe()
+    with coupling_effort(solves=7):
+        child = os.fork()
+        if child == 0:
+            with effort_of_a_fit(0) as effort:
+                os.write(write, str(effort.solves).encode())
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 9) == b"7"
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.slow
+def test_workers_of_joblib_know_nothing_of_an_effort():
+    def solves():
+        with effort_of_a_fit(0) as effort:
+            return effort.solves
+
+    with coupling_effort(solves=7):
+        assert Parallel(n_jobs=2, backend="loky")([delayed(solves)()]) == [30_000]
+
+
 # --- audits and checks ------------------------------------------------------------
 
 
@@ -431,6 +564,43 @@ def test_the_claims_of_a_running_audit_and_the_pairs_it_does_not_bet_on():
     fine, coarse = np.arange(80) / 20, np.arange(16, 49) / 4
     assert bounds <= {*fine, *coarse}
     assert len(bounds) > 5
+
+
+class Recorded(RenyiPufferfishLaplace):
+    """Keeps what it was given and what it released."""
+
+    log = ()
+
+    def transform(self, X):
+        released = super().transform(X)
+        type(self).log += ((np.asarray(X), np.asarray(released)),)
+        return released
+
+
+def test_a_seed_of_an_audit_repeats_the_draws_and_not_the_noise(monkeypatch):
+    rows = people()[["age", "sex"]]
+    noise = Recorded(secret="sex").fit(rows)
+    runs = []
+    for seed in (0, 0, None):
+        monkeypatch.setattr(Recorded, "log", ())
+        audit_estimator(noise, rows, n_samples=200, random_state=seed)
+        runs.append(
+            [np.concatenate([call[i].ravel() for call in Recorded.log]) for i in (0, 1)]
+        )
+    (drawn, released), (again, fresh), (other, _) = runs
+    assert (drawn == again).all()
+    assert (released != fresh).mean() > 0.99
+    assert not (drawn == other).all()
+
+
+def test_each_score_releases_the_rows_once(monkeypatch):
+    rows = pd.concat([people()[["age", "sex"]]] * 2, ignore_index=True)
+    monkeypatch.setattr(Recorded, "log", ())
+    scoring = {"r2": "r2", "secrecy": make_audit_scorer(secret="sex")}
+    model = make_pipeline(Recorded(secret="sex"), DummyRegressor())
+    cross_validate(model, rows, rows["age"], cv=2, scoring=scoring)
+    # In each fold: the training rows, and the others for either score.
+    assert [len(given) for given, _ in Recorded.log] == [200] * 6
 
 
 class Off(Laplace):
