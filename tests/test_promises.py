@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +59,13 @@ from skpuffer.laws import (
     Gaussian,
     Laplace,
     LawError,
+    SeededBits,
     check_law,
     discrete_gaussian,
+    grid_step,
     release_on_grid,
     rounded_laplace,
+    scale_to_grid,
     standardised,
 )
 
@@ -543,6 +547,68 @@ def test_workers_of_joblib_know_nothing_of_an_effort():
 
     with coupling_effort(solves=7):
         assert Parallel(n_jobs=2, backend="loky")([delayed(solves)()]) == [30_000]
+
+
+@quiet
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("clips", [False, True])
+def test_released_values_lie_on_the_grid_or_at_a_bound_that_clips_them(kind, clips):
+    frame = people(400)[["age", "sex"]].astype({"age": kind})
+    bounds = np.array([18.3, 90.7])
+    noise = RenyiPufferfishLaplace(
+        secret="sex", bounds=tuple(bounds), clip_output=clips
+    ).fit(frame)
+    released = noise.transform(frame)["age"].to_numpy()
+    assert released.dtype == kind
+    at_bounds = np.isin(released, bounds.astype(kind))
+    assert at_bounds.any() == clips
+    steps = released[~at_bounds].astype(float) / grid_step(noise.scale_[0])
+    assert (steps % 1 == 0).all()
+
+
+def test_groups_of_twenty_rows_are_not_small():
+    for rows, small in ((40, False), (38, True)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            RenyiPufferfishLaplace(secret="sex").fit(people(rows)[["age", "sex"]])
+        told = {warning.category for warning in caught}
+        assert (exceptions.SmallGroupWarning in told) == small
+
+
+class NoBits:
+    """A source that nobody may ask."""
+
+    def words(self, n):
+        raise AssertionError("bits were drawn")
+
+
+def test_steps_of_the_grid_and_what_is_released_on_it():
+    for exponent in (-1000, 0, 899):
+        assert grid_step(2.0**exponent) == 2.0 ** (exponent - 20)
+    for scale in (2.0**-1000 * (1 - 2**-52), 2.0**901, 0.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="scale"):
+            grid_step(scale)
+    for scale in np.random.default_rng(0).lognormal(0, 9, 500):
+        rounded = scale_to_grid(scale)
+        assert scale <= rounded < scale * (1 + 2.0**-20)
+        steps = rounded / grid_step(rounded)
+        assert 2**20 <= steps < 2**21
+        assert steps == int(steps)
+    every = np.arange(20.0)
+    plain = release_on_grid(every[::2].copy(), 0.5, rounded_laplace, SeededBits(1, 0))
+    strided = release_on_grid(every[::2], 0.5, rounded_laplace, SeededBits(1, 0))
+    assert strided.tolist() == plain.tolist()
+    place = every[::2]
+    same = release_on_grid(place, 0.5, rounded_laplace, SeededBits(1, 0), place)
+    assert same is place
+    assert every[::2].tolist() == plain.tolist()
+    assert every[1::2].tolist() == list(range(1, 20, 2))
+    # What is refused draws no noise and writes nothing.
+    out = np.full(2, 7.0)
+    for values, scale in (([0.0, np.nan], 0.5), ([0.0, 1e300], 0.5), ([0.0, 1.0], 0.3)):
+        with pytest.raises(ValueError, match=r"grid|NaN|finite|scale"):
+            release_on_grid(np.array(values), scale, rounded_laplace, NoBits(), out)
+        assert out.tolist() == [7.0, 7.0]
 
 
 # --- audits and checks ------------------------------------------------------------
