@@ -40,6 +40,7 @@ from skpuffer import (
 from skpuffer.audit import (
     KernelRenyiAuditor,
     RunningAudit,
+    _kernel,
     audit_estimator,
     make_audit_scorer,
 )
@@ -630,6 +631,22 @@ def test_the_claims_of_a_running_audit_and_the_pairs_it_does_not_bet_on():
     fine, coarse = np.arange(80) / 20, np.arange(16, 49) / 4
     assert bounds <= {*fine, *coarse}
     assert len(bounds) > 5
+
+
+def test_a_diagnostic_looks_at_some_rows_and_a_kernel_claim_at_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(800, 1)), rng.normal(size=(800, 1)) + 1
+    assert _kernel._DIAGNOSTIC_ROWS == 20_000
+    found = {}
+    for rows in (20_000, 100):
+        monkeypatch.setattr(_kernel, "_DIAGNOSTIC_ROWS", rows)
+        for claim in ("auto", "kernel_renyi"):
+            audit = KernelRenyiAuditor(
+                alpha=2, reg=0.1, claim=claim, scorers="linear"
+            ).fit(x, y)
+            found[claim, rows] = audit.divergence_[0]
+    assert found["kernel_renyi", 100] == found["kernel_renyi", 20_000]
+    assert found["auto", 100] != found["auto", 20_000] == found["kernel_renyi", 100]
 
 
 class Recorded(RenyiPufferfishLaplace):

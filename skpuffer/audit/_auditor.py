@@ -102,7 +102,8 @@ class KernelRenyiAuditor(BaseEstimator):
         Its counts: (hits_x, n_x, hits_y, n_y).
     divergence_, margin_ : ndarray of shape (n_reg,)
         Plug-in kernel Rényi divergence of that pair (order `alpha`, or 2) on at most
-        20,000 rows, and how far above the truth it may lie. A diagnostic, biased
+        20,000 rows of either sample (under ``claim="kernel_renyi"`` on all that chose
+        no kernel), and how far above the truth it may lie. A diagnostic, biased
         upwards, and part of the verdict under ``claim="kernel_renyi"`` alone.
     report_ : AuditReport
         All of it as a table and a sentence.
