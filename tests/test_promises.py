@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from skpuffer import (
     ConditionalCounts,
     JointRelease,
+    PrivacyProfile,
     RenyiPufferfishCategorical,
     RenyiPufferfishExponential,
     RenyiPufferfishGaussian,
@@ -612,6 +613,26 @@ def test_steps_of_the_grid_and_what_is_released_on_it():
         assert out.tolist() == [7.0, 7.0]
 
 
+@quiet
+@pytest.mark.parametrize("rule", ["transport", "w_inf", "exact"])
+@pytest.mark.parametrize("mechanism", [RenyiPufferfishLaplace, RenyiPufferfishGaussian])
+def test_a_profile_is_made_of_bounds_of_ten_bits(mechanism, rule):
+    noise = mechanism(3, 1, secret="sex", calibration=rule)
+    profile = noise.fit(people()[["age", "sex"]]).profile_
+    bounds = np.array(profile.divergences)
+    assert np.isfinite(bounds).all()
+    short = np.ldexp(np.frexp(bounds)[0], 10) % 1 == 0
+    assert short.mean() > 0.6
+    # Whatever else there is lies on chords between them.
+    orders = np.array(profile.orders)
+    kept = PrivacyProfile(
+        tuple(orders[short].tolist()), tuple(bounds[short].tolist()), profile.limit
+    )
+    np.testing.assert_allclose(kept.divergence(orders), bounds, rtol=1e-12)
+    if np.isfinite(profile.limit):
+        assert np.ldexp(np.frexp(profile.limit)[0], 10) % 1 == 0
+
+
 # --- audits and checks ------------------------------------------------------------
 
 
@@ -647,6 +668,20 @@ def test_a_diagnostic_looks_at_some_rows_and_a_kernel_claim_at_all(monkeypatch):
             found[claim, rows] = audit.divergence_[0]
     assert found["kernel_renyi", 100] == found["kernel_renyi", 20_000]
     assert found["auto", 100] != found["auto", 20_000] == found["kernel_renyi", 100]
+
+
+def test_too_few_rows_of_one_pair_speak_for_all_unless_another_is_refuted():
+    secret = np.repeat(["a", "b", "c"], [600, 24, 24])
+    rows = np.random.default_rng(0).normal(size=(len(secret), 1))
+    audit = KernelRenyiAuditor(epsilon=2, scorers="linear")
+    for leak, others, whole in (
+        (0.0, "no violation found", "too few samples"),
+        (9.0, "refuted", "refuted"),
+    ):
+        audit.fit(rows + leak * (secret == "a")[:, np.newaxis], secret=secret)
+        verdicts = [pair.verdict for pair in audit.pairs_]
+        assert verdicts == [others, others, "too few samples"]
+        assert audit.verdict_ == whole
 
 
 class Recorded(RenyiPufferfishLaplace):
