@@ -356,7 +356,9 @@ def test_no_single_one_of_many_numbers_is_shown(kind, values):
 def test_one_of_a_few_numbers_is_shown():
     rows = np.arange(40.0)[:, np.newaxis]
     with pytest.raises(ValueError, match=r"^alpha=-0.25 must be at least 1/2"):
-        kernel_renyi_divergence(rows, rows + 1, alpha=[2, -0.25])
+        kernel_renyi_divergence(rows, rows + 1, alpha=[2] * 9 + [-0.25])
+    with pytest.raises(ValueError, match=r"^alpha=a float must be at least 1/2"):
+        kernel_renyi_divergence(rows, rows + 1, alpha=[2] * 10 + [-0.25])
     with pytest.raises(ValueError, match=r"^alphas must lie in \(1, inf\], got -0.25$"):
         by_itself().privacy_profile([2, -0.25])
     with pytest.raises(ValueError, match=r"^epsilons=-0.25 must be a number from 0"):

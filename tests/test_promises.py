@@ -41,6 +41,7 @@ from skpuffer import (
 from skpuffer.audit import (
     KernelRenyiAuditor,
     RunningAudit,
+    _folds,
     _kernel,
     audit_estimator,
     make_audit_scorer,
@@ -682,6 +683,28 @@ def test_too_few_rows_of_one_pair_speak_for_all_unless_another_is_refuted():
         verdicts = [pair.verdict for pair in audit.pairs_]
         assert verdicts == [others, others, "too few samples"]
         assert audit.verdict_ == whole
+
+
+def test_means_are_bounded_for_low_orders_of_many_rows(monkeypatch):
+    assert (_folds._HIGHEST_BET, _folds._FEWEST_BET) == (3.0, 10_000)
+    monkeypatch.setattr(_folds, "_FEWEST_BET", 400)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 1)), rng.normal(size=(400, 1)) + 2
+    for alpha, fewer, bets in ((3.0, 0, True), (3.01, 0, False), (3.0, 2, False)):
+        audit = KernelRenyiAuditor(alpha=alpha, scorers="linear").fit(x, y[fewer:])
+        folds = audit.pairs_[0].folds
+        assert [fold.betting > 0 for fold in folds] == [bets] * len(folds)
+
+
+def test_the_median_width_is_that_of_columns_of_unit_variance():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) * [1, 3]
+    units = np.array([1.0, 2.0**12])
+    for gamma, same in (("median", True), (0.5, False)):
+        audit = KernelRenyiAuditor(epsilon=1, scorers="kernel", gamma=gamma, reg=0.1)
+        plain = audit.fit(x, y).divergence_
+        stretched = audit.fit(x * units, y * units).divergence_
+        assert np.allclose(stretched, plain, rtol=1e-6) == same
 
 
 class Recorded(RenyiPufferfishLaplace):
