@@ -151,6 +151,36 @@ def test_copies_together(law):
         )
 
 
+@EACH_LAW
+def test_copies_are_bounded_by_the_quadrature_of_both(law):
+    values = {"F": [0, 0, 1, 2] * 10, "M": [0, 1, 2, 2] * 10}
+    frame = pd.DataFrame(values).melt(var_name="sex", value_name="age")
+    noise = LAWS[law](epsilon=0.5, secret="sex", n_releases=2).fit(frame)
+    # Two copies are two columns of the same value.
+    sides = []
+    for rows in values.values():
+        atoms, mass = np.unique(rows, return_counts=True)
+        atoms = rounded(atoms[:, None].astype(float), noise.scale_)
+        sides.append((np.hstack([atoms, atoms]), mass))
+    true, alone = (
+        max(
+            divergence(*p, *q, law=law, scale=noise.scale_[0], alpha=2.0)
+            for p, q in (pairs, pairs[::-1])
+        )
+        for divergence, pairs in (
+            (oracles.mixture_divergence_2d, sides),
+            (
+                oracles.mixture_divergence,
+                [(points[:, :1], mass) for points, mass in sides],
+            ),
+        )
+    )
+    assert true > 1.2 * alone
+    found = held_out_divergence(noise, frame)["divergence"][0]
+    most = true * (1 + 1e-5) if law == "gaussian" else 0.5
+    assert true * (1 - 1e-9) <= found <= most
+
+
 def test_infinite_order_and_tiny_weights():
     frame = one()
     noise = RenyiPufferfishLaplace(alpha=math.inf, epsilon=0.7, secret="sex").fit(frame)

@@ -18,6 +18,7 @@ import pytest
 from joblib import Parallel, delayed
 from paths import shared
 from scipy import stats
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_diabetes
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
@@ -71,6 +72,7 @@ from skpuffer.laws import (
     scale_to_grid,
     standardised,
 )
+from skpuffer.metrics import median_gamma
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -634,6 +636,28 @@ def test_a_profile_is_made_of_bounds_of_ten_bits(mechanism, rule):
         assert np.ldexp(np.frexp(profile.limit)[0], 10) % 1 == 0
 
 
+def test_copies_of_categories_on_other_rows_are_bounded_together():
+    frame = people(400)[["job", "sex"]]
+    frame.loc[::3, "job"] = frame["sex"].map({0: "cook", 1: "clerk"})
+    names = ["cook", "clerk", "pilot"]
+    draw = RenyiPufferfishCategorical(
+        secret="sex", categories=[names], epsilon=0.5, n_releases=2
+    ).fit(frame)
+    channel = draw.channels_["job"]
+    twice = np.einsum("xa,xb->xab", channel, channel).reshape(3, 9)
+    shares = [
+        rows["job"].value_counts(normalize=True)[names].to_numpy()
+        for _, rows in frame.groupby("sex")
+    ]
+    one, both = (
+        max(np.log(np.sum((p @ c) ** 2 / (q @ c))) for p, q in (shares, shares[::-1]))
+        for c in (channel, twice)
+    )
+    assert one < 0.9 * both
+    found = held_out_divergence(draw, frame)["divergence"][0]
+    assert both * (1 - 1e-9) <= found <= 0.5
+
+
 # --- audits and checks ------------------------------------------------------------
 
 
@@ -694,6 +718,14 @@ def test_means_are_bounded_for_low_orders_of_many_rows(monkeypatch):
         audit = KernelRenyiAuditor(alpha=alpha, scorers="linear").fit(x, y[fewer:])
         folds = audit.pairs_[0].folds
         assert [fold.betting > 0 for fold in folds] == [bets] * len(folds)
+
+
+def test_the_median_is_that_of_a_thousand_rows_at_most():
+    rng = np.random.default_rng(0)
+    for rows, all_of_them in ((1000, True), (1002, False)):
+        both = rng.normal(size=(2, rows // 2, 1))
+        exact = 1 / np.median(pdist(both.reshape(-1, 1))) ** 2
+        assert (abs(median_gamma(*both) / exact - 1) < 1e-12) == all_of_them
 
 
 def test_the_median_width_is_that_of_columns_of_unit_variance():
