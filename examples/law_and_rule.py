@@ -123,10 +123,10 @@ print(pd.DataFrame(ratios).round(2))
 # -------------------------
 #
 # ``"exact"`` bounds the divergence of the two releases itself, instead of a condition that
-# implies it. It is the least noise that a law can do with, for one column, and in the
-# table above it needs a fraction of all others. The price: it is right for *exactly the
-# fitted prior*. The other rules have slack, which serves rows that are not quite the fitted
-# ones.
+# implies it. It is the least noise that a law can do with (above a floor, far below the
+# scales here), for one column, and in the table above it needs a fraction of all others.
+# The price: it is right for *exactly the fitted prior*. The other rules have slack, which
+# serves rows that are not quite the fitted ones.
 #
 # To see it, fit one half of the patients, and compute what the same scale would reveal if
 # the other half were the prior (``held_out_divergence``), for a dozen random halves. The

@@ -41,12 +41,17 @@ def number(
     return found
 
 
-def integer(name: str, value: Any, *, least: int, booleans: bool = False) -> int:
-    """Return an integer parameter from `least` upwards."""
+def integer(
+    name: str, value: Any, *, least: int, booleans: bool = False, among: Any = ()
+) -> int:
+    """Return an integer parameter from `least` upwards.
+
+    It may be one of several, `among` which it is named in messages.
+    """
     whole = is_integer(value) or (booleans and isinstance(value, bool))
     if not whole or value < least:
         raise ParameterError(
-            f"{name}={value_text(value)} must be an integer from {least} upwards"
+            f"{name}={item_text(value, among)} must be an integer from {least} upwards"
         )
     return int(value)
 
@@ -100,6 +105,25 @@ def numbers_in(
             f"{name}={value_text(given)} must hold at least one number"
         )
     return sorted(values)
+
+
+def orders(name: str, given: Any) -> np.ndarray:
+    """Return Rényi orders above 1, of the shape that was given.
+
+    What is not one is shown as a value of a parameter is: a column of data that
+    stands here by mistake is not.
+    """
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name}={value_text(given)} must be numbers in (1, inf]"
+        ) from None
+    if not (found > 1).all():
+        bad = float(found[~(found > 1)].flat[0])
+        shown = item_text(bad, given if found.ndim else ())
+        raise ParameterError(f"{name} must lie in (1, inf], got {shown}")
+    return found
 
 
 def refuse_class(law: Any, called: str) -> None:

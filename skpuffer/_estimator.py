@@ -20,6 +20,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._at_release import refuse_release, warn_of_release
+from skpuffer._checks import orders
 from skpuffer._fit import fit_scales
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import count_lazily, release_lazily
@@ -84,11 +85,11 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             is the target.
         secret : array-like of shape (n,) or (n, m), or frame, optional
             The secret of each row, where it is no column of X. Rows are matched by
-            position, as for y; an index is not looked at.
+            position, as for y, and an index that differs from that of X is refused.
         prior : array-like of shape (n,) or (n, m), or frame, optional
             The prior that each row belongs to, where it is no column of X.
         sample_weight : array-like of shape (n,), optional
-            Non-negative; a weight of two is a row that stands there twice.
+            Non-negative, by position; a weight of two is a row that stands there twice.
 
         Returns
         -------
@@ -332,7 +333,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             An order is not above 1.
         """
         check_is_fitted(self)
-        return self.profile_.divergence(alphas)
+        return self.profile_.divergence(orders("alphas", alphas))
 
     def get_feature_names_out(
         self, input_features: Iterable[str] | None = None

@@ -50,8 +50,8 @@ def coupling_effort(
     -------
     context manager
         In force in all threads of the process until the block ends; of several, the
-        one entered last counts. Processes that are started meanwhile know nothing of
-        it.
+        one entered last counts. Worker processes of joblib's default backend know
+        nothing of it; a process that is forked meanwhile does.
 
     Raises
     ------

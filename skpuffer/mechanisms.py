@@ -63,7 +63,8 @@ default="empirical"
 default="transport"
         The condition that sets the scale. "transport" never needs more noise than the
         other sufficient conditions on the same coupling. "exact" is the divergence of
-        the two releases itself: the least noise possible, for one column or
+        the two releases itself: the least noise possible (above a floor, a tenth of the
+        smallest gap between values or a thousandth of their range), for one column or
         ``scope="column"``. It is right for exactly the fitted prior; on rows that were
         held out it is often violated, and sometimes by far
         (`held_out_divergence` measures it).

@@ -6,8 +6,10 @@ that a guess by chance is as good as the limit.
 
 import os
 import pickle
+import re
 import traceback
 import warnings
+from pathlib import Path
 
 import attacks
 import numpy as np
@@ -31,14 +33,15 @@ from skpuffer.audit import (
     audit_estimator,
     make_audit_scorer,
 )
-from skpuffer.displays import PrivacyProfileDisplay, ReleaseDisplay
-from skpuffer.laws import Laplace, check_law
-from skpuffer.metrics import kernel_renyi_divergence
+from skpuffer.displays import AuditDisplay, PrivacyProfileDisplay, ReleaseDisplay
+from skpuffer.laws import Laplace, SeededBits, SystemBits, check_law, rounded_laplace
+from skpuffer.metrics import KernelMoments, kernel_renyi_divergence
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skpuffer.exceptions.ExcessiveNoiseWarning"
 )
 
+ROOT = Path(__file__).parents[1]
 MECHANISMS = attacks.MECHANISMS.values()
 LEVEL = 1e-6
 
@@ -57,6 +60,15 @@ def test_one_section_runs_every_attack():
         and "ours, " in value.__doc__
     }
     assert functions <= {attack for _, attack, _ in attacks.ATTACKS}
+
+
+def test_both_pages_tell_the_same_figures():
+    short, whole = (
+        set(re.findall(r"(?<![\d.])0\.\d\d+", (ROOT / page).read_text("utf-8")))
+        for page in ("SECURITY.md", "docs/guide/attacks.md")
+    )
+    assert len(short) >= 5
+    assert short <= whole
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -312,6 +324,47 @@ def test_data_given_for_a_parameter_are_not_shown(data):
         show_no_value(fit)
 
 
+def of_many_numbers(given):
+    """Yield calls whose parameter may be many numbers, or one where data are none."""
+    rows = np.random.default_rng(0).normal(size=(2, 60, 1))
+    judge, noise = KernelRenyiAuditor().fit(*rows), by_itself()
+    moments = KernelMoments(gamma=1.0).partial_fit(rows[0])
+    yield lambda: kernel_renyi_divergence(*rows, alpha=given)
+    yield lambda: kernel_renyi_divergence(*rows, reg=given)
+    yield lambda: moments.divergence(moments, alpha=given)
+    yield lambda: moments.divergence(moments, reg=given)
+    yield lambda: judge.epsilon_lower(delta=given)
+    yield lambda: judge.epsilon_lower(alpha=given)
+    yield lambda: noise.privacy_profile(given)
+    yield lambda: RunningAudit(epsilon=1, epsilons=given).partial_fit(*rows)
+    yield lambda: KernelRenyiAuditor(reg=given).fit(*rows)
+    yield lambda: AuditDisplay.from_estimator(judge, deltas=given)
+    yield lambda: AuditDisplay.from_estimator(judge, alphas=given)
+    yield lambda: AuditDisplay.from_samples(judge, *rows, sizes=given)
+    yield lambda: PrivacyProfileDisplay.from_profile(noise.profile_, promised=given)
+    yield lambda: rounded_laplace(given, 1000, SystemBits())
+    yield lambda: SeededBits(given, 0)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+@pytest.mark.parametrize("values", [[-VALUE] * 40, [WORD] * 40], ids=["far", "words"])
+def test_no_single_one_of_many_numbers_is_shown(kind, values):
+    for call in of_many_numbers(kind(values)):
+        show_no_value(call)
+
+
+def test_one_of_a_few_numbers_is_shown():
+    rows = np.arange(40.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"^alpha=-0.25 must be at least 1/2"):
+        kernel_renyi_divergence(rows, rows + 1, alpha=[2] * 9 + [-0.25])
+    with pytest.raises(ValueError, match=r"^alpha=a float must be at least 1/2"):
+        kernel_renyi_divergence(rows, rows + 1, alpha=[2] * 10 + [-0.25])
+    with pytest.raises(ValueError, match=r"^alphas must lie in \(1, inf\], got -0.25$"):
+        by_itself().privacy_profile([2, -0.25])
+    with pytest.raises(ValueError, match=r"^epsilons=-0.25 must be a number from 0"):
+        RunningAudit(epsilon=1, epsilons=[2, -0.25]).partial_fit(rows, rows)
+
+
 def show_no_value(fit):
     with pytest.raises((ValueError, TypeError)) as caught:
         fit()
@@ -332,7 +385,7 @@ def test_what_describes_a_fit_shows_no_value(capsys):
         warnings.simplefilter("always")
         noise = additive(verbose=1).fit(frame)
         table = skpuffer.compare_mechanisms(frame, secret="s")
-    texts = [
+    described = [
         capsys.readouterr().out,
         repr(noise),
         noise._repr_html_(),
@@ -342,9 +395,12 @@ def test_what_describes_a_fit_shows_no_value(capsys):
         noise.report_._repr_html_(),
         repr(noise.profile_),
         table.to_string(),
-        *(str(warning.message) for warning in caught),
     ]
+    texts = [*described, *(str(warning.message) for warning in caught)]
     assert all(texts)
+    counts = f"0 of {len(REFUSALS)} refusals, {len(described)} texts"
+    for page in ("SECURITY.md", "docs/guide/attacks.md"):
+        assert counts in (ROOT / page).read_text("utf-8")
     for text in texts:
         assert "77123" not in text
         assert f"{frame.loc[1, 'x']:.6}" not in text

@@ -565,7 +565,20 @@ def test_bad_parameters_are_named(parameters, message):
         KernelRenyiAuditor(**parameters).fit(*samples(40))
 
 
+@pytest.mark.parametrize(
+    ("gamma", "factor"), [(0.5, 2.0**12), (50.0, 2.0**12), (1e6, 1)]
+)
+def test_a_kernel_too_narrow_for_any_two_rows_finds_little(gamma, factor):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) * [1, 3]
+    x, y = (rows * [1, factor] for rows in (x, y))
+    audit = KernelRenyiAuditor(epsilon=1, gamma=gamma, scorers="kernel").fit(x, y)
+    assert 0 <= audit.bound_ < 1
+    assert np.isinf(audit.margin_).all()
+
+
 def test_bad_samples_are_refused():
+
     x, y = samples(50)
     gaps = x.copy()
     gaps[3] = np.nan

@@ -106,6 +106,17 @@ def test_power_against_the_gaussian_mechanism(setting, least):
     assert least <= found.mean() < epsilon
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("truth", "least", "most"), [(1.1, 11, 20), (1.05, 1, 9)])
+def test_power_against_a_scale_a_little_too_small(truth, least, most):
+    refuted = 0
+    for k in range(20):
+        rng = np.random.default_rng([11, k])
+        x, y = rng.laplace([[[0.0]], [[1.0]]], 1 / truth, (2, 10_000, 1))
+        refuted += KernelRenyiAuditor(epsilon=1).fit(x, y).verdict_ == "refuted"
+    assert least <= refuted <= most
+
+
 def test_power_against_laplace_noise():
     assert 0.6 <= bounds(laplace, n=1000, seeds=5).mean() < 1
 

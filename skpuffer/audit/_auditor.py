@@ -102,7 +102,8 @@ class KernelRenyiAuditor(BaseEstimator):
         Its counts: (hits_x, n_x, hits_y, n_y).
     divergence_, margin_ : ndarray of shape (n_reg,)
         Plug-in kernel Rényi divergence of that pair (order `alpha`, or 2) on at most
-        20,000 rows, and how far above the truth it may lie. A diagnostic, biased
+        20,000 rows of either sample (under ``claim="kernel_renyi"`` on all that chose
+        no kernel), and how far above the truth it may lie. A diagnostic, biased
         upwards, and part of the verdict under ``claim="kernel_renyi"`` alone.
     report_ : AuditReport
         All of it as a table and a sentence.
@@ -302,17 +303,21 @@ class KernelRenyiAuditor(BaseEstimator):
             raise ParameterError(
                 "claim='kernel_renyi' counts no events: fit with claim='auto'"
             )
-        given = np.asarray(delta if alpha is None else alpha)
+        several = delta if alpha is None else alpha
+        given = np.asarray(several)
+        among = several if given.ndim else ()
         found = np.array(
             [
-                self._lower(value, None) if alpha is None else self._lower(0.0, value)
+                self._lower(value, None, among)
+                if alpha is None
+                else self._lower(0.0, value, among)
                 for value in given.ravel().tolist()
             ]
         )
         return found.reshape(given.shape) if given.ndim else float(found[0])
 
-    def _lower(self, delta: Any, alpha: Any) -> float:
-        target = read_target(delta, alpha, self.symmetric)
+    def _lower(self, delta: Any, alpha: Any, among: Any) -> float:
+        target = read_target(delta, alpha, self.symmetric, among)
         bounds = [pair.lower(target) for pair in self.pairs_]
         known = [bound for bound in bounds if not math.isnan(bound)]
         return max(known, default=math.nan)

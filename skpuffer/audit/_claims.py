@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 from skpuffer._checks import boolean, choice, integer, number
-from skpuffer._text import value_text
+from skpuffer._text import item_text, value_text
 from skpuffer.audit._views import KernelSettings
 from skpuffer.audit._witnesses import Witness, read_scorers
 from skpuffer.core.concentration import LEAST_MARGIN_ORDER
@@ -107,8 +107,10 @@ def check_settings(params: Mapping[str, Any]) -> AuditSettings:
     )
 
 
-def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
+def read_target(delta: Any, alpha: Any, symmetric: bool, among: Any = ()) -> Divergence:
     """Return the divergence of an (ε, δ) or a Rényi claim.
+
+    What is given may be one of several, `among` which it is named in messages.
 
     Raises
     ------
@@ -120,9 +122,8 @@ def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
             delta = number("delta", delta, above=0.0, below=1.0)
         except ParameterError:
             raise ParameterError(
-                f"delta={value_text(delta)} must be a number in [0, 1): the share of "
-                "outcomes that "
-                "an (epsilon, delta) promise leaves open"
+                f"delta={item_text(delta, among)} must be a number in [0, 1): the share "
+                "of outcomes that an (epsilon, delta) promise leaves open"
             ) from None
     if alpha is None:
         return Divergence(delta=float(delta), symmetric=symmetric)
@@ -130,9 +131,9 @@ def read_target(delta: Any, alpha: Any, symmetric: bool) -> Divergence:
         order = number("alpha", alpha, above=1.0, infinite=True)
     except ParameterError:
         raise ParameterError(
-            f"alpha={value_text(alpha)} must be a number above 1 (inf allowed): a claim "
-            "of Rényi "
-            "privacy has an order above 1; alpha=None is for (epsilon, delta) claims"
+            f"alpha={item_text(alpha, among)} must be a number above 1 (inf allowed): a "
+            "claim of Rényi privacy has an order above 1; alpha=None is for (epsilon, "
+            "delta) claims"
         ) from None
     if delta:
         raise ParameterError(
@@ -171,8 +172,8 @@ def read_regs(reg: Any) -> tuple[float, ...]:
     small = [value for value in found if value < LEAST_REG]
     if small:
         raise ParameterError(
-            f"reg={small[0]!r} is below {LEAST_REG:g}, where round-off takes over: "
-            "raise it"
+            f"reg={item_text(small[0], values)} is below {LEAST_REG:g}, where round-off "
+            "takes over: raise it"
         )
     return found
 

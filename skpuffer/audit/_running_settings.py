@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer._checks import boolean, choice, integer, number
+from skpuffer._text import item_text
 from skpuffer.audit._claims import read_regs, several
 from skpuffer.exceptions import ParameterError
 from skpuffer.metrics import STATIONARY
@@ -80,7 +81,8 @@ def read_settings(params: Mapping[str, Any]) -> RunningSettings:
     if params["epsilons"] is None:
         epsilons += _EPSILONS.tolist()
     else:
-        epsilons += [_claim("epsilons", value) for value in several(params["epsilons"])]
+        claims = several(params["epsilons"])
+        epsilons += [_claim("epsilons", value, claims) for value in claims]
     gamma, seed = params["gamma"], params["random_state"]
     if not (isinstance(gamma, str) and gamma == "median"):
         gamma = number("gamma", gamma, above=0.0)
@@ -108,15 +110,15 @@ def read_settings(params: Mapping[str, Any]) -> RunningSettings:
     )
 
 
-def _claim(name: str, value: Any) -> float:
-    found = number(name, value)
+def _claim(name: str, value: Any, among: Any = ()) -> float:
+    found = number(name, value, among=among)
     if found < 0:
         raise ParameterError(
-            f"{name}={found!r} must be a number from 0 upwards, finite"
+            f"{name}={item_text(found, among)} must be a number from 0 upwards, finite"
         )
     if found > _LARGEST:
         raise ParameterError(
-            f"{name}={found!r} is above {_LARGEST:g}, and no stream is long enough to "
-            "refute such a claim: give a smaller one"
+            f"{name}={item_text(found, among)} is above {_LARGEST:g}, and no stream is "
+            "long enough to refute such a claim: give a smaller one"
         )
     return found

@@ -86,8 +86,7 @@ class KernelWitness:
             for sign in (1, -1):
                 s_p, s_q = moments[::sign]
                 base = s_q + reg * np.eye(width)
-                top = eigh(s_p, base, subset_by_index=[width - 1, width - 1])[1]
-                leading.append(top[:, 0])
+                leading.append(_leading(s_p, base))
                 signs.append(sign)
                 linear.append(cho_solve(cho_factor(base), difference))
         directions = np.stack(leading, axis=1), np.stack(linear, axis=1)
@@ -98,6 +97,17 @@ class KernelWitness:
             return np.hstack([squares, rows @ directions[1]])
 
         return score
+
+
+def _leading(moment: FloatArray, base: FloatArray) -> FloatArray:
+    """Return the eigenvector of the largest eigenvalue of `moment` in terms of `base`."""
+    last = len(base) - 1
+    found = eigh(moment, base, subset_by_index=[last, last])[1]
+    if not found.size:
+        # LAPACK may find no single one of eigenvalues that lie close together.
+        found = eigh(moment, base)[1]
+    top: FloatArray = found[:, -1]
+    return top
 
 
 class LinearWitness:

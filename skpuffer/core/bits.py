@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import numbers
 import operator
 import os
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -154,7 +155,11 @@ def _checked_key(key: bytes) -> bytes:
 def checked_integer(value: int, name: str, least: int, most: float = math.inf) -> int:
     """Return `value` as an int, refusing bools, floats and numbers out of range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
+        # What is no number may be data, and is not shown.
+        shown = (
+            repr(value) if isinstance(value, numbers.Number) else type(value).__name__
+        )
+        raise TypeError(f"{name} must be an integer, got {shown}.")
     if not least <= value <= most:
         raise ValueError(f"{name} must be from {least} to {most}, got {value}.")
     return operator.index(value)

@@ -127,8 +127,8 @@ class PlugInMargin:
         share = self._share
         # In units of the estimate, which may be too large to exponentiate.
         norm = share * (plug_in + math.log1p(-self._loss))
-        left = self._deviation * math.exp(-share * math.log(self.reg) - norm)
-        return (norm + math.log1p(-left)) / share if left < 1 else -math.inf
+        left = math.log(self._deviation) - share * math.log(self.reg) - norm
+        return (norm + math.log1p(-math.exp(left))) / share if left < 0 else -math.inf
 
     @property
     def _share(self) -> float:

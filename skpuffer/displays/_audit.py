@@ -244,9 +244,7 @@ class AuditDisplay:
         n = min(_length(rows) for rows in (X, Y) if rows is not None)
         if sizes is None:
             sizes = np.geomspace(min(_LEAST, n), n, _SIZES).round().tolist()
-        chosen = sorted(
-            {integer("sizes", int(s) if s == int(s) else s, least=1) for s in sizes}
-        )
+        chosen = sorted({_size(size, sizes) for size in sizes})
         if not chosen or chosen[-1] > n:
             raise ParameterError(
                 f"sizes={value_text(sizes)} must be from 1 to {n}, the rows given"
@@ -381,6 +379,13 @@ def _target(auditor: KernelRenyiAuditor) -> tuple[float, float | None]:
         return auditor.delta, auditor.alpha
     target = auditor.event_.target
     return target.delta, target.alpha
+
+
+def _size(size: Any, among: Any) -> int:
+    """Return a number of rows; a whole float is one."""
+    if isinstance(size, (float, np.floating)) and float(size).is_integer():
+        size = int(size)
+    return integer("sizes", size, least=1, among=among)
 
 
 def _by_place(rows: Any) -> Any:

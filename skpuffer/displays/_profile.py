@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._checks import choice, refuse_swapped
+from skpuffer._checks import choice, number, refuse_swapped
+from skpuffer._text import value_text
 from skpuffer.core.conversions import renyi_to_delta
 from skpuffer.core.prior import FloatArray
 from skpuffer.displays._canvas import (
@@ -187,6 +188,15 @@ class PrivacyProfileDisplay:
                 f"profile={type(profile).__name__} must be a PrivacyProfile, such as "
                 "profile_ of a fitted release"
             )
+        if promised is not None:
+            try:
+                alpha, epsilon = promised
+            except (TypeError, ValueError):
+                raise ParameterError(
+                    f"promised={value_text(promised)} must be a pair (alpha, epsilon)"
+                ) from None
+            number("promised", alpha, above=1.0, infinite=True, among=promised)
+            number("promised", epsilon, among=promised)
         display = cls(profile, promised=promised, kind=kind, name=name)
         return display.plot(ax, **line_options)
 

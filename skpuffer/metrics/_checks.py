@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skpuffer._text import value_text
+from skpuffer._text import item_text, value_text
 from skpuffer._validation import read_table
 from skpuffer.core.gram import check_grid
 from skpuffer.core.prior import FloatArray
@@ -22,11 +23,22 @@ def read_grid(alpha: Any, reg: Any) -> tuple[FloatArray, FloatArray, tuple[int, 
         One is not a number or a one-dimensional array of them, or is out of range.
     """
     orders, levels = _numbers("alpha", alpha), _numbers("reg", reg)
-    try:
-        check_grid(orders.ravel(), levels.ravel())
-    except ValueError as error:
-        raise ParameterError(str(error)) from None
+    _check_each("alpha", alpha, lambda order: check_grid([order], []))
+    _check_each("reg", reg, lambda level: check_grid([], [level]))
     return orders.ravel(), levels.ravel(), orders.shape + levels.shape
+
+
+def _check_each(name: str, given: Any, check: Callable[[float], object]) -> None:
+    """Check numbers one by one, and show no single one of what may be data."""
+    among = given if np.ndim(given) else ()
+    for value in np.ravel(given).tolist():
+        try:
+            check(float(value))
+        except ValueError as error:
+            said = str(error).partition(" must ")[2]
+            raise ParameterError(
+                f"{name}={item_text(float(value), among)} must {said}"
+            ) from None
 
 
 def _numbers(name: str, value: Any) -> FloatArray:

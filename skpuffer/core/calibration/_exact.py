@@ -85,10 +85,13 @@ class MixtureWitness:
 class Exact:
     """The true divergence of the two releases is at most ε, in both directions.
 
-    The least noise that an additive mechanism of this law can do with, and right for
-    exactly these two conditionals: other distributions, held-out rows among them, have
-    no guarantee and often exceed ε. No noise at all is needed where the atoms satisfy
-    the bound by themselves. The scale falls with ε, but not always with the shifts.
+    The least noise that an additive mechanism of this law can do with, above a floor
+    and as far as a bound is proven: no scale is looked for below a tenth of the
+    smallest gap between atoms, or a thousandth of their span where that is less. Right
+    for exactly these two conditionals: other distributions, held-out rows among them,
+    have no guarantee and often exceed ε. No noise at all is needed where the atoms
+    satisfy the bound by themselves. The scale falls with ε, but not always with the
+    shifts.
 
     The divergence is non-increasing in the scale, since more of the same noise is a
     function of less of it; the rounded Laplace release is a function of the continuous
