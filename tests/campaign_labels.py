@@ -68,6 +68,15 @@ def metrics(draw, sets):
     return given_
 
 
+def distances(labels, metric, name):
+    """Return the distances of a set of labels, from what names them."""
+    n = len(labels)
+    if isinstance(metric, dict):
+        return np.asarray(metric[name], dtype=float)
+    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    return apart if metric == "ordinal" else np.minimum(apart, 1.0)
+
+
 def drawn_from(p, channels, sets, copies=1):
     """Return the distribution of a released row of categories, or of its copies."""
     rows, mass = p
