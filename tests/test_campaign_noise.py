@@ -99,6 +99,16 @@ def assert_independent(streams, books):
             assert_fair(one[kind][1:], two[kind][:-1])
 
 
+def assert_nothing_comes_again(calls):
+    """No three neighbours of a column come twice, in one call or in two.
+
+    A value has less than one chance in 2^20, so that three have less than one in 2^60.
+    """
+    parts = [np.stack([k[:-2], k[1:-1], k[2:]], axis=1) for k in calls]
+    every = np.concatenate(parts)
+    assert len(np.unique(every, axis=0)) == len(every)
+
+
 def assert_value_is_not_in_noise(bits, values):
     """The noise of one value is that of the others."""
     for value in np.unique(values)[:3]:
@@ -178,7 +188,7 @@ def test_a_release_has_the_law_that_its_guarantee_names(examples):
             chosen = np.random.default_rng(draw(st.integers(0, 99)))
             big = case.table.rows(chosen.integers(0, case.table.n_rows, ROWS))
             frame = case.frame("pandas", big)[big.names]
-            streams, stays = [], []
+            streams, stays, noises = [], [], {}
             for _ in range(2):
                 way, released = released_by(noise, frame, draw)
                 books.count(way)
@@ -205,10 +215,13 @@ def test_a_release_has_the_law_that_its_guarantee_names(examples):
                     books.count(promise.law)
                     k, t = steps_of_noise(found, values, scale)
                     assert_law(k, t, promise)
+                    noises.setdefault(name, []).append(k)
                     bits = bits_of(k, t, promise)
                     assert_value_is_not_in_noise(bits, values)
                     streams.append(bits)
             assert_independent(streams, books)
+            for calls in noises.values():
+                assert_nothing_comes_again(calls)
             half = np.full(ROWS, 0.5)
             coins = [(bits["sign"], half) for bits in streams]
             events = stays + coins
@@ -239,4 +252,7 @@ def test_the_tests_of_a_law_see_another_scale_and_a_copy():
         assert_independent([bits, bits], books)
     with pytest.raises(AssertionError):
         assert_fair(np.repeat(bits["sign"], 2)[1:], np.repeat(bits["sign"], 2)[:-1])
+    assert_nothing_comes_again([k])
+    with pytest.raises(AssertionError):
+        assert_nothing_comes_again([k, k[100:200]])
     assert math.isclose(unlikely(5, 10, 0.5), 1.0)
