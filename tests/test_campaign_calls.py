@@ -274,10 +274,12 @@ class AnyCalls(RuleBasedStateMachine):
             np.testing.assert_allclose(self.noise.channels_[name], channel, atol=1e-15)
 
 
-@runs(2)
+@runs(6)
 def test_any_order_of_calls_of_every_kind(examples):
     with Books("any calls") as books, dask.config.set(scheduler="sync"):
         AnyCalls.books = books
         machine = AnyCalls if SEED is None else seed(int(SEED))(AnyCalls)
-        chosen = settings(campaign_settings(examples), stateful_step_count=25)
+        chosen = settings(
+            campaign_settings(examples), stateful_step_count=15 if examples < 50 else 30
+        )
         run_state_machine_as_test(machine, settings=chosen)

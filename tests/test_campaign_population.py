@@ -46,7 +46,7 @@ def test_confidence_never_takes_noise_away(examples):
                 assert (fixed.scale_ >= sample * (1 - 1e-6)).all()
                 books.count("samples")
             before = sample if sample.dtype.kind == "f" else 0
-            for confidence in (0.3, 0.7, 0.95, 0.999, 0.9999999):
+            for confidence in (0.3, 0.95, 0.9999999):
                 scale = case.fit(**chosen, confidence=confidence).scale_
                 assert (scale >= before * (1 - 1e-6)).all()
                 before = scale

@@ -173,7 +173,9 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
             found = profile.to_epsilon(delta)
             bounds = zip(profile.orders, profile.divergences, strict=True)
             ways = [by_hand(alpha, bound, delta) for alpha, bound in bounds]
-            ways += [profile.limit, by_hand(promise.alpha, promise.epsilon, delta)]
+            if profile.limit < 700:
+                ways.append(by_hand(math.inf, profile.limit, delta))
+            ways += [by_hand(promise.alpha, promise.epsilon, delta)]
             note(f"{found} {ways}")
             assert 0 <= found <= max(min(ways), 0.0) + 1e-12
             # Between two orders of the grid there is little to win.
@@ -183,6 +185,15 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
                 assert profile.to_delta(found) <= delta * (1 + 1e-9)
                 assert profile.to_delta(found + 0.1) <= profile.to_delta(found)
             assert profile.to_epsilon(0) == profile.limit
+            target = draw(st.floats(0, 1.5)) * max(promise.epsilon, 0.5)
+            wanted = delta_by_hand(promise.alpha, promise.epsilon, target)
+            assert promise.to_delta(target) == pytest.approx(
+                wanted, rel=1e-9, abs=1e-300
+            )
+            bounds = zip(profile.orders, profile.divergences, strict=True)
+            wanted = min(delta_by_hand(alpha, b, target) for alpha, b in bounds)
+            assert profile.to_delta(target) <= wanted * (1 + 1e-9)
+            assert profile.to_delta(target) <= promise.to_delta(target) * (1 + 1e-9)
             assert promise.to_epsilon(delta) == pytest.approx(
                 max(by_hand(promise.alpha, promise.epsilon, delta), 0.0), rel=1e-9
             )
@@ -203,8 +214,20 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
 def by_hand(alpha, epsilon, delta):
     """The (ε′, δ) of a Rényi bound [Mironov 2017; Canonne, Kamath and Steinke 2020]."""
     if alpha == math.inf:
-        return epsilon
+        # Two outcomes with odds of e^ε, and of e^-ε, are the worst that there is.
+        left = math.exp(epsilon) - delta * (1 + math.exp(epsilon))
+        return math.log(left) if left > 0 else -math.inf
     plain = epsilon - math.log(delta) / (alpha - 1)
     better = epsilon + math.log1p(-1 / alpha)
     better -= (math.log(delta) + math.log(alpha)) / (alpha - 1)
     return min(plain, better)
+
+
+def delta_by_hand(alpha, epsilon, target):
+    """The δ of a target ε′ for which `by_hand` gives it."""
+    if alpha == math.inf:
+        odds = math.exp(epsilon)
+        return max((odds - math.exp(target)) / (1 + odds), 0.0)
+    plain = (alpha - 1) * (epsilon - target)
+    better = plain - math.log(alpha) + (alpha - 1) * math.log1p(-1 / alpha)
+    return math.exp(min(plain, better, 0.0))
