@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from campaign_cases import attempt, clipping, runs
+from campaign_cases import attempt, clipping, runs, whole
 from campaign_cells import hockey_stick, noise_law, renyi, seen
 from campaign_kinds import cases
 from campaign_labels import channels_of
 from campaign_support import (
     Books,
     campaign,
+    is_transported,
     limit,
     line_divergence,
     on_grid,
+    shift_cost,
 )
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -110,6 +112,8 @@ def test_the_profile_bounds_every_order_and_every_delta(examples):
                 if gaussian:
                     assert_gaussian(case, noise, names[0], pair, orders, bounds)
                     continue
+                if not case.sets:
+                    assert_by_shifts(case, noise, names, sides, orders, bounds, books)
                 columns = column_laws(case, noise, names)
                 copies = promise.n_releases
                 for one, other in (sides, sides[::-1]):
@@ -121,7 +125,7 @@ def test_the_profile_bounds_every_order_and_every_delta(examples):
                         books.count("deltas")
                         assert hockey_stick(p, q, e) <= min(both) + 1e-13
                     if least < 700:
-                        assert hockey_stick(p, q, least) <= small * (1 + 1e-9)
+                        assert hockey_stick(p, q, least) <= small * (1 + 1e-9) + 1e-13
                     if len(names) == copies == 1 and names[0] in case.numbers:
                         assert_by_quadrature(
                             case, noise, one, other, orders[1:3], bounds[1:3]
@@ -138,6 +142,29 @@ def assert_gaussian(case, noise, name, pair, orders, bounds):
             for p, q in (pair, pair[::-1]):
                 found = normal_divergence(p, q, scale, order)
                 assert found <= limit(bound, order)
+
+
+def assert_by_shifts(case, noise, names, sides, orders, bounds, books):
+    """Hold the profile to the shifts that it rests on, which mixtures may hide.
+
+    Some coupling proves it; of any distributions on bounds, it is that of both ends.
+    """
+    promise = noise.guarantee_
+    scale = np.array([scale_at(case, noise, name) for name in names])
+    if not scale.all() or promise.rule == "exact":
+        return
+    options = {"law": promise.law, "scale": scale, "copies": promise.n_releases}
+    if promise.law == "exponential":
+        options["power"] = promise.power
+    for order, bound in zip(orders, bounds, strict=True):
+        if promise.prior_model == "bounded" and order < math.inf:
+            width = np.full((1, len(names)), float(case.declared[1] - case.declared[0]))
+            found = shift_cost(shifts=width, alpha=order, **options)[0] / (order - 1)
+            assert found <= limit(bound, order)
+            books.count("ends")
+        if (order - 1) * bound < 300 and whole(*sides):
+            books.count("programmes")
+            assert is_transported(*sides, epsilon=bound, alpha=order, **options)
 
 
 def assert_by_quadrature(case, noise, p, q, orders, bounds):
@@ -182,17 +209,17 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
             least = max(min(ways), 0.0)
             assert found >= least * 0.9 - 0.05 or math.isinf(least)
             if found < math.inf:
-                assert profile.to_delta(found) <= delta * (1 + 1e-9)
+                assert profile.to_delta(found) <= delta * (1 + 1e-9) + 1e-15
                 assert profile.to_delta(found + 0.1) <= profile.to_delta(found)
             assert profile.to_epsilon(0) == profile.limit
             target = draw(st.floats(0, 1.5)) * max(promise.epsilon, 0.5)
             wanted = delta_by_hand(promise.alpha, promise.epsilon, target)
             assert promise.to_delta(target) == pytest.approx(
-                wanted, rel=1e-9, abs=1e-300
+                wanted, rel=1e-9, abs=1e-15
             )
             bounds = zip(profile.orders, profile.divergences, strict=True)
             wanted = min(delta_by_hand(alpha, b, target) for alpha, b in bounds)
-            assert profile.to_delta(target) <= wanted * (1 + 1e-9)
+            assert profile.to_delta(target) <= wanted * (1 + 1e-9) + 1e-15
             assert profile.to_delta(target) <= promise.to_delta(target) * (1 + 1e-9)
             assert promise.to_epsilon(delta) == pytest.approx(
                 max(by_hand(promise.alpha, promise.epsilon, delta), 0.0), rel=1e-9
