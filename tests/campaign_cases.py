@@ -4,12 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from campaign_support import (
-    MANY,
-    as_frame,
-    budgets,
-    chosen_pairs,
-)
+from campaign_support import MANY, as_frame, budgets, chosen_pairs
 from hypothesis import strategies as st
 
 from skpuffer import (

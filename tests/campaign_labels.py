@@ -5,12 +5,8 @@ import math
 
 import numpy as np
 import pandas as pd
-from campaign_support import (
-    FRAMES,
-    atoms_divergence,
-    line_divergence,
-    on_grid,
-)
+from campaign_oracles import atoms_divergence, line_divergence, on_grid
+from campaign_support import FRAMES
 from hypothesis import strategies as st
 
 WORDS = {

@@ -1,7 +1,7 @@
 """A campaign against the public door: random tables, frames, parameters and calls.
 
 What is promised is computed anew from the table and the fitted scales by another road
-(`campaign_support`). By default a few dozen examples of each, the same in every run; a
+(`campaign_oracles`). By default a few dozen examples of each, the same in every run; a
 slow run takes thousands: `SKPUFFER_CAMPAIGN=5000 SKPUFFER_CAMPAIGN_SEED=7 pytest -m slow
 -rP tests/test_campaign*.py` prints what it has seen. Here the promise of numbers, for the
 fitted rows; one file for each other part.
@@ -21,20 +21,16 @@ from campaign_cases import (
     runs,
     whole,
 )
-from campaign_support import (
-    FRAMES,
-    Books,
-    as_frame,
+from campaign_oracles import (
     atoms_divergence,
-    campaign,
     is_transported,
     limit,
     line_divergence,
     on_grid,
     plain,
     plane_divergence,
-    tables,
 )
+from campaign_support import FRAMES, Books, as_frame, campaign, tables
 from hypothesis import given, note
 from hypothesis import strategies as st
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from campaign_cases import runs, scale_of
 from campaign_kinds import cases
-from campaign_support import (
-    SEED,
-    Books,
-    campaign_settings,
-    library_of,
-)
+from campaign_support import SEED, Books, campaign_settings, library_of
 from core_support import step_of
 from hypothesis import seed, settings
 from hypothesis import strategies as st

@@ -14,16 +14,14 @@ from campaign_labels import (
     mixed_divergence,
     moving,
 )
+from campaign_oracles import atoms_divergence, can_move, limit
 from campaign_support import (
     FRAMES,
     Books,
-    atoms_divergence,
     budgets,
     campaign,
-    can_move,
     chosen_pairs,
     library_of,
-    limit,
     tables,
 )
 from hypothesis import given, note

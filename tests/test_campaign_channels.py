@@ -9,16 +9,9 @@ import pytest
 from campaign_cases import attempt, bounds, runs
 from campaign_cells import renyi
 from campaign_kinds import cases
-from campaign_labels import CODES, WORDS, channels_of, distances, labelled, metrics
-from campaign_support import (
-    FRAMES,
-    Books,
-    budgets,
-    campaign,
-    limit,
-    shift_cost,
-    tables,
-)
+from campaign_labels import CODES, channels_of, distances, labelled, metrics
+from campaign_oracles import limit, shift_cost
+from campaign_support import FRAMES, Books, budgets, campaign, tables
 from core_support import grid_index, step_of
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -269,7 +262,3 @@ def test_no_point_of_the_grid_gives_away_more_than_epsilon(examples):
                     assert np.abs(one - other).max() <= limit(1.5, math.inf) + 1e-12
 
         run()
-
-
-def test_the_words_have_no_label_of_two_types():
-    assert all(len({type(word) for word in words}) == 1 for words in WORDS.values())

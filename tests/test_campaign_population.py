@@ -8,7 +8,8 @@ import pytest
 from campaign_cases import LAWS, RULES, attempt, runs, scale_of
 from campaign_kinds import cases
 from campaign_labels import channels_of, drawn_from
-from campaign_support import Books, Table, atoms_divergence, campaign, limit
+from campaign_oracles import atoms_divergence, limit
+from campaign_support import Books, Table, campaign
 from hypothesis import given, note
 from hypothesis import strategies as st
 from scipy import stats

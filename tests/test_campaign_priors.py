@@ -11,6 +11,7 @@ from campaign_cases import (
     bounds,
     runs,
 )
+from campaign_oracles import limit, line_divergence, shift_cost
 from campaign_support import (
     FRAMES,
     Books,
@@ -18,9 +19,6 @@ from campaign_support import (
     budgets,
     campaign,
     chosen_pairs,
-    limit,
-    line_divergence,
-    shift_cost,
     tables,
 )
 from hypothesis import given

@@ -8,15 +8,8 @@ from campaign_cases import attempt, clipping, runs, whole
 from campaign_cells import hockey_stick, noise_law, renyi, seen
 from campaign_kinds import cases
 from campaign_labels import channels_of
-from campaign_support import (
-    Books,
-    campaign,
-    is_transported,
-    limit,
-    line_divergence,
-    on_grid,
-    shift_cost,
-)
+from campaign_oracles import is_transported, limit, line_divergence, on_grid, shift_cost
+from campaign_support import Books, campaign
 from hypothesis import given, note
 from hypothesis import strategies as st
 from test_campaign_priors import normal_divergence
