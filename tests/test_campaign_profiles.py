@@ -202,7 +202,9 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
             least = max(min(ways), 0.0)
             assert found >= least * 0.9 - 0.05 or math.isinf(least)
             if found < math.inf:
-                assert profile.to_delta(found) <= delta * (1 + 1e-9) + 1e-15
+                # A last digit of ε′ moves δ by as much at α = ∞.
+                slack = 2.0**-51 * (1 + found)
+                assert profile.to_delta(found) <= delta * (1 + 1e-9) + slack
                 assert profile.to_delta(found + 0.1) <= profile.to_delta(found)
             assert profile.to_epsilon(0) == profile.limit
             target = draw(st.floats(0, 1.5)) * max(promise.epsilon, 0.5)
