@@ -1,0 +1,239 @@
+"""Panels under Gaussian noise: what is near, the rule, and what its error may be."""
+
+import math
+
+import numpy as np
+import pytest
+from core_support import conditional
+from scipy.stats import norm
+
+from skpuffer.core.coupling import couple
+from skpuffer.core.mixtures import MixturePair
+from skpuffer.core.mixtures._gaussian import GaussianMixtures
+from skpuffer.core.mixtures._panel_bounds import _extent, _moments, check
+from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate, windows
+
+# The semi-axes of the ellipse with foci ±1 whose sum is ρ.
+RHO = 3.0
+LONG, SHORT = math.cosh(math.log(RHO)), math.sinh(math.log(RHO))
+SMALLEST = 745.0
+
+
+def random_atoms(rng, n, span):
+    places = np.sort(rng.uniform(-span, span, n)) + rng.uniform(-9, 9)
+    return Atoms(places, rng.dirichlet(np.full(n, 0.5), 2) + 1e-6)
+
+
+def random_panels(rng, n, reach, size):
+    """Ascending, and apart or not."""
+    middle = np.sort(rng.uniform(-reach, reach, n))
+    return Panels(middle, size * rng.uniform(0.2, 1, n))
+
+
+def log_density(atoms, points):
+    """Both log densities, shape (2, points), at real or complex points."""
+    power = -0.5 * np.square(np.asarray(points)[:, None] - atoms.places)
+    top = power.real.max(axis=1)
+    sums = atoms.masses @ np.exp(power - top[:, None]).T
+    return np.log(np.abs(sums)) + top - 0.5 * math.log(2 * math.pi)
+
+
+def terms(logs, alpha, shift=0.0):
+    """|F| + α|p| + (α−1)|q| for both directions."""
+    p, q = logs - shift
+    return np.array(
+        [
+            np.exp(alpha * a - (alpha - 1) * b)
+            + alpha * np.exp(a)
+            + (alpha - 1) * np.exp(b)
+            for a, b in ((p, q), (q, p))
+        ]
+    )
+
+
+def test_what_is_near_points():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 40, 400):
+        atoms = random_atoms(rng, n, 60.0)
+        points = np.sort(rng.uniform(-150, 150, 30))
+        points[7] = points[6]
+        nearby = Nearby.of(atoms, points)
+        apart = np.abs(points[:, None] - atoms.places)
+        least = apart.min(axis=1)
+        np.testing.assert_array_equal(np.abs(points - nearby.nearest), least)
+        assert np.isin(nearby.nearest, atoms.places).all()
+        matters = apart**2 <= least[:, None] ** 2 + 2 * SMALLEST
+        within = np.arange(n) >= nearby.low[:, None]
+        within &= np.arange(n) < nearby.high[:, None]
+        assert within[matters].all()
+        assert nearby.cells == within.sum()
+        # Runs of points see what their first and their last see.
+        assert (np.diff(nearby.low) >= 0).all()
+        assert (np.diff(nearby.high) >= 0).all()
+        # One alone sees no more than what matters.
+        for point, near in zip(points[:, None], matters, strict=True):
+            assert Nearby.of(atoms, point).cells == near.sum()
+
+
+@pytest.mark.parametrize("n", [3, 30, 3000])
+def test_windows_show_all_panels_what_matters(n):
+    rng = np.random.default_rng(n)
+    atoms = random_atoms(rng, n, 80.0)
+    panels = random_panels(rng, 120, 130.0, 0.5)
+    nearby = Nearby.of(atoms, panels.middle)
+    seen = []
+    for window in windows(atoms, panels, nearby):
+        rows = np.arange(120)[window.rows]
+        seen.extend(rows)
+        assert len(rows) == 1 or len(rows) * len(window.places) <= 40_000
+        for name in ("middle", "half"):
+            found = getattr(window, name)
+            np.testing.assert_array_equal(found, getattr(panels, name)[rows])
+        place = np.searchsorted(atoms.places, window.places)
+        np.testing.assert_array_equal(atoms.places[place], window.places)
+        np.testing.assert_array_equal(atoms.masses[:, place], window.masses)
+        apart = window.middle[:, None] - atoms.places
+        power = -0.5 * (apart**2 - np.abs(apart).min(axis=1, keepdims=True) ** 2)
+        assert (np.delete(power, place, axis=1) < -SMALLEST).all()
+        np.testing.assert_allclose(
+            window.weight, np.exp(power[:, place]), rtol=1e-10, atol=1e-320
+        )
+        away = window.places - window.nearest[:, None]
+        np.testing.assert_array_equal(window.distance, away * (window.weight > 0))
+        # How far weights reach, to within the distance of neighbours.
+        reach = _extent(window)
+        far = np.abs(away * (window.weight > 1e-320)).max(axis=1)
+        assert (reach >= far).all()
+        if n == 3000:
+            assert (reach <= far + 2).all()
+    assert seen == list(range(120))
+
+
+@pytest.mark.parametrize("order", [4, 8, 12, 20])
+def test_the_rule_for_two_atoms_in_closed_form(order):
+    # F is a Gaussian about αa − (α−1)b, times e^{α(α−1)(a−b)²/2}.
+    rng = np.random.default_rng(1)
+    for _ in range(8):
+        a, b = np.sort(rng.uniform(-1, 1, 2))
+        alpha, shift = 1 + rng.uniform(0.1, 2), rng.uniform(0, 2)
+        atoms = Atoms(np.array([a, b]), np.eye(2))
+        size = 0.02 if order == 4 else 0.4
+        panels = random_panels(rng, 5, 4.0, size)
+        low, high = panels.middle - panels.half, panels.middle + panels.half
+
+        def part(centre, low=low, high=high):
+            return (norm.cdf(high - centre) - norm.cdf(low - centre)).sum()
+
+        factor = math.exp(alpha * (alpha - 1) * (a - b) ** 2 / 2)
+        expected = [
+            factor * part(alpha * x - (alpha - 1) * y)
+            - alpha * part(x)
+            + (alpha - 1) * part(y)
+            for x, y in ((a, b), (b, a))
+        ]
+        found = integrate(atoms, panels, alpha, shift, order) * math.exp(shift)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 4.0])
+@pytest.mark.parametrize("gap", [60.0, 800.0])
+def test_atoms_far_apart_do_not_see_each_other(alpha, gap):
+    masses = np.array([[1, 3, 4], [2, 2, 4]])
+    sides = [conditional([-gap, 0.0, gap], mass) for mass in masses]
+    item = MixturePair.from_coupling(couple(*sides, np.ones(1)))
+    p, q = masses / 8
+    expected = max(
+        math.log((a**alpha * b ** (1 - alpha)).sum()) / (alpha - 1)
+        for a, b in ((p, q), (q, p))
+    )
+    found = GaussianMixtures().bound(
+        item, alpha=alpha, scale=1.0, epsilon=expected, tolerance=1e-6
+    )
+    assert expected <= found.upper <= expected * (1 + 2e-6)
+    assert found.estimate == pytest.approx(expected, rel=1e-6)
+
+
+def test_densities_within_the_ellipse_are_bounded_from_below():
+    # |q(x+iy)| ≥ e^{y²/2} q(x) (1 − y² V/2) for all second moments V within.
+    rng = np.random.default_rng(2)
+    angle = np.linspace(0, 2 * math.pi, 40)
+    for _ in range(40):
+        atoms = random_atoms(rng, rng.integers(2, 7), 3.0)
+        panels = random_panels(rng, 3, 6.0, 0.4)
+        nearby = Nearby.of(atoms, panels.middle)
+        (window,) = windows(atoms, panels, nearby)
+        points, damping = _moments(window)
+        for row, (middle, half) in enumerate(zip(*panels, strict=True)):
+            nearest = nearby.nearest[row]
+            weights = atoms.masses * np.exp(
+                -0.5 * (middle - atoms.places) ** 2 + 0.5 * (middle - nearest) ** 2
+            )
+            tilt = LONG * half * (atoms.places - nearest)
+            for found, factor in (
+                (points.middle, 1.0),
+                (points.right, np.exp(tilt)),
+                (points.left, np.exp(-tilt)),
+            ):
+                expected = np.log((weights * factor).sum(axis=1))
+                np.testing.assert_allclose(found[row], expected, rtol=0, atol=1e-12)
+            mean = weights @ atoms.places / weights.sum(axis=1)
+            np.testing.assert_allclose(points.mean[row], mean - nearest, atol=1e-12)
+            at = middle + half * (LONG * np.cos(angle) + 1j * SHORT * np.sin(angle))
+            complex_, real = log_density(atoms, at), log_density(atoms, at.real)
+            least = np.exp(complex_ - real - at.imag**2 / 2).min(axis=1)
+            assert (damping[row] <= least + 1e-12).all()
+            # And no lower than the moments make it.
+            for side in (0, 1):
+                away = atoms.places - mean[side]
+                moment = max(
+                    weights[side] @ (away**2 * np.exp(t * away)) / weights[side].sum()
+                    for t in (LONG * half, -LONG * half)
+                )
+                height = SHORT * half
+                assert damping[row, side] >= 1 - height**2 / 2 * (1.03 * moment + 2e-5)
+
+
+@pytest.mark.parametrize("order", [4, 8, 20])
+def test_errors_are_those_of_the_largest_value_in_the_ellipse(order):
+    # Chebyshev coefficients are at most 2Mρ^−k, and a rule of m nodes takes none of
+    # those up to 2m − 1 wrong, and each of the others by 2 + 2/(k² − 1) at most.
+    rng = np.random.default_rng(order)
+    angle = np.linspace(0, 2 * math.pi, 60)
+    constant = 4 * (1 + 1 / (4 * order**2 - 1)) * RHO ** (-2 * order)
+    constant /= 1 - RHO**-2
+    bounded = 0
+    for _ in range(30):
+        atoms = random_atoms(rng, rng.integers(1, 7), 3.0)
+        alpha, shift = 1 + 10 ** rng.uniform(-1, 1), rng.uniform(0, 3)
+        panels = random_panels(rng, 4, 6.0, 0.8)
+        nearby = Nearby.of(atoms, panels.middle)
+        found = check(atoms, panels, nearby, alpha, shift, order)
+        bounded += np.isfinite(found.error).sum()
+        for row, (middle, half) in enumerate(zip(*panels, strict=True)):
+            at = middle + half * (LONG * np.cos(angle) + 1j * SHORT * np.sin(angle))
+            most = terms(log_density(atoms, at), alpha, shift).max(axis=1)
+            assert (found.error[row] >= constant * half * most * (1 - 1e-9)).all()
+    assert bounded > 120
+    # On a narrow panel there is one value alone, and nothing to add to it.
+    half = 1e-4
+    for _ in range(20):
+        atoms = random_atoms(rng, rng.integers(1, 7), 3.0)
+        alpha, shift = 1 + 10 ** rng.uniform(-1, 1), rng.uniform(0, 3)
+        panels = Panels(rng.uniform(-6, 6, 1), np.array([half]))
+        nearby = Nearby.of(atoms, panels.middle)
+        found = check(atoms, panels, nearby, alpha, shift, order)
+        logs = log_density(atoms, panels.middle)
+        value = terms(logs, alpha, shift)[:, 0]
+        assert (found.error[0] <= 1.05 * constant * half * value).all()
+        p, q = np.exp(logs[:, 0] - shift)
+        # G without its negative part.
+        value -= alpha * np.array([p, q])
+        np.testing.assert_allclose(found.whole[0], 2 * half * value, rtol=0.01)
+
+
+def test_nothing_is_claimed_where_densities_are_out_of_reach():
+    atoms = Atoms(np.array([0.0, 60.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    panels = Panels(np.array([-1.0, 0.0, 61.0]), np.full(3, 0.5))
+    found = check(atoms, panels, Nearby.of(atoms, panels.middle), 2.0, 0.0, 8)
+    assert (found.error == math.inf).all()
+    assert (found.whole == math.inf).all()
