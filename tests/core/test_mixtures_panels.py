@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from core_support import conditional
@@ -9,7 +10,7 @@ from scipy.stats import norm
 
 from skpuffer.core.coupling import couple
 from skpuffer.core.mixtures import MixturePair
-from skpuffer.core.mixtures._gaussian import GaussianMixtures
+from skpuffer.core.mixtures._gaussian import GaussianMixtures, _round_off
 from skpuffer.core.mixtures._panel_bounds import _moments, check
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate, windows
 
@@ -251,3 +252,23 @@ def test_what_vanished_at_the_middle_may_return():
         least = 4 * half * most * RHO**-16 / (1 - RHO**-2)
         assert (found.error[0] >= least).all()
         assert np.isfinite(found.error).all() == known
+
+
+@pytest.mark.parametrize("far", [50.0, 500.0, 5000.0])
+def test_round_off_far_from_all_atoms_is_stated(far):
+    # Halfway between, where exponents are the largest and several atoms matter.
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        sides = [rng.uniform(-1, 1, 3) + shift for shift in (-far, far)]
+        atoms = Atoms(np.sort(np.concatenate(sides)), np.full((2, 6), 1 / 6))
+        middle = atoms.places[2:4].mean() + rng.normal() / far
+        panels = Panels(np.array([middle]), np.array([0.01]))
+        (window,) = windows(atoms, panels, Nearby.of(atoms, panels.middle))
+        found = math.log((window.weight @ window.masses[0])[0])
+        found -= 0.5 * float(window.middle[0] - window.nearest[0]) ** 2
+        with mpmath.workdps(50):
+            steps = [mpmath.mpf(middle) - mpmath.mpf(x) for x in atoms.places]
+            total = sum(mpmath.exp(-(s**2) / 2) for s in steps) / 6
+            missed = abs(float(mpmath.mpf(found) - mpmath.log(total)))
+        error = _round_off(None, 1.0, 0.0, atoms, panels, condensed=False)
+        assert missed <= error <= 1e-14 * far**2 + 1e-11
