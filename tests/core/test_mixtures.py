@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import oracles
 import pytest
@@ -84,6 +85,28 @@ def test_a_bound_wherever_accuracy_was_wanted(law, level):
         assert expected * (1 - 1e-10) <= exact <= expected * (1 + 1e-5)
 
 
+@EACH_LAW
+@pytest.mark.parametrize("factor", [1e-6, 0.1, 1.0, 3.0, 100.0])
+def test_few_levels_are_tried(law, factor):
+    item = mixtures([0.0, 1.0, 7.0], [0.0, 2.0, 6.0])
+    levels = []
+
+    class Counted:
+        def bound(self, pair, **given):
+            levels.append(given["epsilon"])
+            return MIXTURES[law]().bound(pair, **given)
+
+    expected = truth(law, item, 2.0, 3.0)
+    found = divergence_bound(
+        Counted(), item, alpha=2.0, scale=3.0, near=factor * expected
+    )
+    assert expected * (1 - 1e-10) <= found <= expected * (1 + 1e-5)
+    assert len(levels) <= 4
+    # The first is the guess, and one that was not too low is enough.
+    assert levels[0] == factor * expected
+    assert len(levels) == 1 or factor != 1
+
+
 def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
     same = mixtures([0.0, 1.0], [0.0, 1.0])
     for law in MIXTURES:
@@ -124,13 +147,12 @@ def test_densities_too_poor_for_the_order_promise_nothing(monkeypatch):
 
 
 def test_excess_by_multiprecision():
-    mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         for alpha in (1.001, 2.0, 7.5, 200.0):
             for log_p, log_q in (
                 (-1.0, -1.0 + 1e-7), (-1.0, -2.0), (-3.0, -1.0), (0.0, -40.0),
                 (-90.0, -1.0), (-1.0, -1.4), (-1.0, -9.1), (-1.0, -8.8),
-                (-2.0, -27.0), (-2.0, -31.9), (-40.0, -11.0),
+                (-2.0, -27.0), (-2.0, -31.9), (-40.0, -11.0), (-16.5, -1.0),
             ):  # fmt: skip
                 p, q = mpmath.exp(log_p), mpmath.exp(log_q)
                 expected = [
@@ -155,6 +177,21 @@ def test_two_atoms_against_one_in_closed_form(span):
     found = bound("laplace", mixtures([0.0], [0.0, span]), 2.0, 1.0, expected)
     assert expected <= found.upper * (1 + 1e-15) <= expected * (1 + 2e-5)
     assert found.estimate == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_divergence_of_an_excess_keeps_its_digits():
+    for alpha in (1.01, 2.0, 64.0):
+        for excess in (0.0, 1e-300, 1e-17, 3e-12, 0.2, 1e9):
+            expected = math.log1p(excess) / (alpha - 1)
+            assert divergence(excess, alpha, 0.0) == pytest.approx(expected, rel=1e-15)
+        # Round-off below zero is no divergence.
+        assert divergence(-1e-17, alpha, 0.0) == 0
+        for shift, excess in ((5.0, 1e-9), (5.0, 3.0), (900.0, 2.0), (900.0, 1e-200)):
+            # log(1 + excess e^shift), without the power where it is too large.
+            large = shift + math.log(excess)
+            expected = float(np.logaddexp(0, large)) / (alpha - 1)
+            found = divergence(excess, alpha, shift)
+            assert found == pytest.approx(expected, rel=1e-14)
 
 
 def test_round_off_covers_disturbed_densities():
@@ -262,6 +299,12 @@ def test_what_only_bounds_speak_for_is_charged_in_full(monkeypatch):
     found = bound("gaussian", mixtures([0.0], [1.0]), 2.0, 1.0, 1.0)
     assert found.estimate == pytest.approx(math.log1p(1.5))
     assert math.log1p(3.0) <= found.upper <= math.log1p(3.0) * (1 + 1e-9)
+    # What lies beyond the range: e^-40 of F and as much of q.
+    rest[:] = 0
+    for alpha in (1.5, 2.0, 30.0):
+        found = bound("gaussian", mixtures([0.0], [1.0]), alpha, 1.0, 1.0)
+        left_out = alpha * math.exp(-40)
+        assert left_out <= found.upper * (alpha - 1) <= 1.1 * left_out
 
 
 def test_few_nodes_stand_for_many_atoms(monkeypatch):
@@ -373,6 +416,40 @@ def test_the_divergence_of_the_atoms_by_fractions():
     assert mixtures([0.0, 1.0], [0.0, 2.0]).divergence(2.0) == math.inf
 
 
+@pytest.mark.parametrize("kind", ["far", "near"])
+def test_the_divergence_of_atoms_is_above_the_truth_by_round_off_only(kind):
+    rng = np.random.default_rng(9)
+    for _ in range(60):
+        if kind == "near":
+            # What differs is far below what is rounded.
+            first = rng.integers(10**8, 10**9, rng.integers(2, 6))
+            second = first + rng.integers(0, 3, len(first))
+        else:
+            first, second = 10.0 ** -rng.uniform(0, 190, (2, 3))
+        places = np.arange(float(len(first)))
+        item = mixtures(places, places, (first, second))
+        alpha = 1 + 10 ** rng.uniform(-2, 2)
+        with mpmath.workdps(60):
+            p, q = (
+                [mpmath.mpf(int(m)) / int(part.mass.sum()) for m in part.mass]
+                for part in (item.first, item.second)
+            )
+            power = mpmath.mpf(alpha)
+            finite = max(
+                mpmath.log(
+                    sum(a * (a / b) ** (power - 1) for a, b in zip(*both, strict=True))
+                )
+                / (power - 1)
+                for both in ((p, q), (q, p))
+            )
+            most = max(abs(mpmath.log(a / b)) for a, b in zip(p, q, strict=True))
+            for order, expected in ((alpha, finite), (math.inf, most)):
+                found = item.divergence(order)
+                assert found >= expected
+                if order == math.inf or (alpha - 1) * expected < 350:
+                    assert found <= float(expected) * (1 + 1e-9) + 1e-13
+
+
 @pytest.mark.parametrize("masses", [([1, 2, 3], [1, 1, 1]), ([1, 1, 1], [1, 2, 3])])
 def test_the_larger_direction_of_the_atoms_counts(masses):
     # Σ p²/q is 7/6 one way and 11/9 the other; the largest ratios are 3/2 and 2.
@@ -390,6 +467,12 @@ def test_probabilities_near_the_end_of_the_floats_are_left_out(least):
         if item is not None:
             found = min(item.first.least, item.second.least)
             assert found == pytest.approx(least, rel=1e-12)
+
+
+def test_probabilities_and_the_least_of_them():
+    item = Atomic(np.arange(4.0), np.array([5, 2, 3, 6]))
+    assert item.probabilities == pytest.approx([5 / 16, 2 / 16, 3 / 16, 6 / 16])
+    assert item.least == 2 / 16
 
 
 def test_atoms_that_meet_on_the_grid_are_one():

@@ -10,8 +10,13 @@ from scipy.stats import norm
 
 from skpuffer.core.coupling import couple
 from skpuffer.core.mixtures import MixturePair
-from skpuffer.core.mixtures._gaussian import GaussianMixtures, _round_off
-from skpuffer.core.mixtures._panel_bounds import _moments, check
+from skpuffer.core.mixtures._gaussian import (
+    GaussianMixtures,
+    _farthest,
+    _panels,
+    _round_off,
+)
+from skpuffer.core.mixtures._panel_bounds import _moments, _vanished, check
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate, windows
 
 # The semi-axes of the ellipse with foci ±1 whose sum is ρ.
@@ -76,15 +81,16 @@ def test_what_is_near_points():
             assert Nearby.of(atoms, point).cells == near.sum()
 
 
-@pytest.mark.parametrize("n", [3, 30, 3000])
+@pytest.mark.parametrize("n", [3, 30, 3000, 120_000])
 def test_windows_show_all_panels_what_matters(n):
     rng = np.random.default_rng(n)
     atoms = random_atoms(rng, n, 80.0)
-    panels = random_panels(rng, 120, 130.0, 0.5)
+    count = 120 if n <= 3000 else 4
+    panels = random_panels(rng, count, 130.0 if count > 4 else 30.0, 0.5)
     nearby = Nearby.of(atoms, panels.middle)
     seen = []
     for window in windows(atoms, panels, nearby):
-        rows = np.arange(120)[window.rows]
+        rows = np.arange(count)[window.rows]
         seen.extend(rows)
         assert len(rows) == 1 or len(rows) * len(window.places) <= 40_000
         for name in ("middle", "half"):
@@ -101,7 +107,21 @@ def test_windows_show_all_panels_what_matters(n):
         )
         away = window.places - window.nearest[:, None]
         np.testing.assert_array_equal(window.distance, away * (window.weight > 0))
-    assert seen == list(range(120))
+        # What vanished there is little at the ends of the ellipse, too.
+        power += (
+            LONG * window.half[:, None] * np.abs(atoms.places - window.nearest[:, None])
+        )
+        least = np.abs(apart).min(axis=1, keepdims=True)
+        gone = apart**2 > least**2 + 2 * SMALLEST
+        most = np.where(gone, power, -np.inf).max(axis=1)
+        np.testing.assert_allclose(_vanished(atoms, window), most, rtol=1e-9)
+    assert seen == list(range(count))
+    if n == 120_000:
+        assert np.diff(window.places[[0, -1]]) > 60
+        assert len(window.places) > 40_000
+    else:
+        # As many as there is room for.
+        assert (len(seen) > len(window.middle)) == (n == 3000)
 
 
 @pytest.mark.parametrize("order", [4, 8, 12, 20])
@@ -232,6 +252,39 @@ def test_nothing_is_claimed_where_densities_are_out_of_reach():
     found = check(atoms, panels, Nearby.of(atoms, panels.middle), 2.0, 0.0, 8)
     assert (found.error == math.inf).all()
     assert (found.whole == math.inf).all()
+    # At the middle or at one end of the ellipse alone.
+    panels = Panels(np.zeros(1), np.ones(1))
+    for place in (30.0, -30.0, 33.0, -33.0, 34.5, -34.5):
+        own = np.array([[1.0, 0.0], [0.0, 1.0]])
+        atoms = Atoms(np.sort([0.0, place]), own if place > 0 else own[::-1])
+        found = check(atoms, panels, Nearby.of(atoms, panels.middle), 2.0, 0.0, 8)
+        assert np.isfinite(found.whole).all() == (abs(place) == 30)
+
+
+def test_for_single_atoms_nothing_is_added_but_what_the_proof_costs():
+    # The logs are parabolas: largest where they have their tops, or at an end.
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        a, b = rng.uniform(-2, 2, 2)
+        alpha, shift = 1 + 10 ** rng.uniform(-1, 0.7), rng.uniform(0, 2)
+        atoms = Atoms(np.sort([a, b]), np.eye(2) if a < b else np.eye(2)[::-1])
+        middle, half = rng.uniform(-4, 4), rng.uniform(0.1, 1)
+        panels = Panels(np.array([middle]), np.array([half]))
+
+        def most(centre, middle=middle, half=half):
+            end = np.clip(centre, middle - LONG * half, middle + LONG * half)
+            return norm.pdf(end - centre)
+
+        found = check(atoms, panels, Nearby.of(atoms, panels.middle), alpha, shift, 8)
+        constant = 4.1 * RHO**-16 / (1 - RHO**-2) * math.exp((SHORT * half) ** 2 / 2)
+        for side, (x, y) in enumerate(((a, b), (b, a))):
+            power = math.exp(alpha * (alpha - 1) * (x - y) ** 2 / 2)
+            power *= most(alpha * x - (alpha - 1) * y)
+            error = constant * half * (power + alpha * most(x) + (alpha - 1) * most(y))
+            whole = 2 * half * (power + (alpha - 1) * most(y))
+            for got, want in ((found.error, error), (found.whole, whole)):
+                want *= math.exp(-shift)
+                assert want * (1 - 1e-12) <= got[0, side] <= want * (1 + 1e-4)
 
 
 def test_what_vanished_at_the_middle_may_return():
@@ -272,3 +325,77 @@ def test_round_off_far_from_all_atoms_is_stated(far):
             missed = abs(float(mpmath.mpf(found) - mpmath.log(total)))
         error = _round_off(None, 1.0, 0.0, atoms, panels, condensed=False)
         assert missed <= error <= 1e-14 * far**2 + 1e-11
+
+
+def test_what_is_not_a_number_is_not_known():
+    # Nothing of F, times what its size within the ellipse has too much of.
+    atoms = Atoms(np.array([-1.0, 1.0, 6.0]), np.array([[0.0, 0, 1], [0.5, 0.5, 0]]))
+    halves = np.linspace(0.5, 1.0, 60)
+    unknown = 0
+    for half in halves:
+        panels = Panels(np.zeros(1), np.array([half]))
+        found = check(atoms, panels, Nearby.of(atoms, panels.middle), 400.0, 0.0, 8)
+        assert (found.error > 0).all()
+        assert (found.whole > 0).all()
+        unknown += found.error[0, 0] == math.inf > found.whole[0, 0]
+    assert 0 < unknown < len(halves)
+
+
+def test_panels_leave_no_gap_and_no_error_beyond_what_is_allowed():
+    # What is allowed is less than a panel of any width has at too low an order.
+    rng = np.random.default_rng(3)
+    for order, tolerance in ((8, 3e-6), (12, 3e-10), (20, 1e-15)):
+        for alpha in (1.5, 4.0, 20.0):
+            atoms = random_atoms(rng, 6, 3.0)
+            low, high = atoms.places[0] - 1.3, atoms.places[-1] + 0.7
+            edges = np.linspace(low, high, 401)
+            fine = Panels((edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2)
+            value = integrate(atoms, fine, alpha, 0.0, 20)
+            allowed = tolerance * (value.max() + 2 * alpha)
+            panels, rest, missed = _panels(atoms, low, high, alpha, 0.0, allowed, order)
+            assert (rest <= 1e-3 * allowed).all()
+            left, right = panels.middle - panels.half, panels.middle + panels.half
+            if not rest.any():
+                assert left[0] == pytest.approx(low, rel=1e-13)
+                assert right[-1] == pytest.approx(high, rel=1e-13)
+                np.testing.assert_allclose(right[:-1], left[1:], atol=1e-12)
+            # Each panel has its share of the error, all together what is allowed.
+            nearby = Nearby.of(atoms, panels.middle)
+            found = check(atoms, panels, nearby, alpha, 0.0, order)
+            shares = allowed * 2 * panels.half / (high - low)
+            assert (found.error <= shares[:, None] * (1 + 1e-9)).all()
+            np.testing.assert_allclose(missed, found.error.sum(axis=0), rtol=1e-9)
+            assert (missed <= allowed).all()
+            total = integrate(atoms, panels, alpha, 0.0, order)
+            slack = missed + rest + 1e-12 * value
+            assert (np.abs(total - value) <= slack).all()
+            # No finer than it need be: those twice as wide would not do.
+            assert len(left) < 200
+
+
+def test_bounds_stand_for_little():
+    # Far out there is nothing to integrate.
+    atoms = Atoms(np.array([0.0, 1.0]), np.eye(2))
+    allowed = 1e-6
+    panels, rest, missed = _panels(atoms, -40.0, 40.0, 2.0, 0.0, allowed, 12)
+    assert (rest > 0).all()
+    assert (rest <= 1e-3 * allowed).all()
+    assert (missed <= allowed).all()
+    assert np.abs(panels.middle).max() < 12
+    # Of F, a Gaussian about 2 and another about −1; and of both densities.
+    factor = math.e
+    total = integrate(atoms, panels, 2.0, 0.0, 12)
+    np.testing.assert_allclose(total, [factor - 1] * 2, rtol=1e-8)
+
+
+def test_the_farthest_point_of_all_panels():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        support = np.sort(rng.uniform(-5, 5, rng.integers(1, 8)))
+        panels = random_panels(rng, 6, 8.0, 0.5)
+        scale, centre = rng.uniform(0.2, 3), rng.normal()
+        at = panels.middle * scale + centre
+        nearest = np.abs(at[:, None] - support).min(axis=1)
+        found = _farthest(support, panels, scale, centre)
+        expected = (nearest / scale + panels.half).max()
+        assert found == pytest.approx(expected, rel=1e-12)
