@@ -22,13 +22,14 @@ from skpuffer.core.mixtures._recurrence import half_densities
 # --- sums of exponentials ---
 
 
-@pytest.mark.parametrize("span", [299.0, 640.0])
+@pytest.mark.parametrize("span", [299.0, 640.0, 5e3])
 def test_the_error_of_few_exponentials_is_stated(span):
     # Each exponent of a few hundred is rounded, whatever the number of atoms.
     rng = np.random.default_rng(0)
     for _ in range(20):
-        scale = rng.uniform(0.5, 2)
-        atoms = np.sort(rng.uniform(0, span * scale, 6)) + rng.uniform(0, 1e3)
+        scale = 10 ** rng.uniform(-3, 3)
+        start = rng.uniform(-2, 2) * span * scale
+        atoms = np.sort(rng.uniform(0, span * scale, 6)) + start
         masses = np.eye(6)[[0, 5]]
         first, second, error = half_densities(atoms, scale, tuple(masses))
         assert error < 2e-12
@@ -38,6 +39,50 @@ def test_the_error_of_few_exponentials_is_stated(span):
                 expected = mpmath.exp(-step / mpmath.mpf(scale))
                 if expected > 1e-280:
                     assert abs(mpmath.mpf(got) / expected - 1) <= error
+
+
+def test_the_error_of_many_additions_is_stated():
+    # Each is rounded up by a quarter of the last digit.
+    atoms, masses = np.arange(40_000) * 1e-30, np.full(40_000, 0.75 * 2.0**-52)
+    masses[0] = 1.0
+    first, second, error = half_densities(atoms, 1.0, (masses, masses[::-1]))
+    truth = math.fsum(masses)
+    assert abs(first / truth - 1).max() > 9000 * 2.0**-52
+    for found in (first, second):
+        assert abs(found / truth - 1).max() <= error
+
+
+def test_atoms_that_do_not_see_each_other():
+    rng = np.random.default_rng(1)
+    atoms, masses = np.arange(3000) * 900.0, rng.random((2, 3000))
+    first, second, error = half_densities(atoms, 1.0, tuple(masses))
+    np.testing.assert_array_equal([first, second], masses)
+    assert 0 < error < 1e-11
+
+
+# --- moments ---
+
+
+@pytest.mark.parametrize("masses", [[3], [2, 2], [1, 5], [7, 2, 2, 2]])
+def test_moments_of_few_atoms_beside_others(masses):
+    rng = np.random.default_rng(2)
+    few = Atomic(np.sort(rng.uniform(3, 9, len(masses))), np.array(masses))
+    many = Atomic(np.sort(rng.uniform(2, 11, 50)), np.ones(50, int))
+    for parts in ((few, many), (many, few)):
+        moments = CellMoments.of(parts, 4)
+        assert moments.low == many.places[0]
+        edges = np.linspace(many.places[0], many.places[-1], 5)
+        assert moments.width == pytest.approx(edges[1] - edges[0], rel=1e-14)
+        most = 0
+        for part, table in zip(parts, moments.table, strict=True):
+            cell = np.clip(np.searchsorted(edges, part.places, "right") - 1, 0, 3)
+            most = max(most, np.bincount(cell).max())
+            u = (part.places - (edges[cell] + edges[cell + 1]) / 2) / moments.width
+            for degree in range(4):
+                weights = part.mass / part.mass.sum() * u**degree
+                expected = np.bincount(cell, weights, 4)
+                np.testing.assert_allclose(table[degree], expected, atol=1e-14)
+        assert moments.most == most
 
 
 # --- interpolation ---
