@@ -425,7 +425,10 @@ def test_the_divergence_of_atoms_is_above_the_truth_by_round_off_only(kind):
             first = rng.integers(10**8, 10**9, rng.integers(2, 6))
             second = first + rng.integers(0, 3, len(first))
         else:
-            first, second = 10.0 ** -rng.uniform(0, 190, (2, 3))
+            first = 10.0 ** -rng.uniform(0, 190, 3)
+            second = 10.0 ** -rng.uniform(0, rng.choice([1, 190]), 3)
+            if rng.random() < 0.5:
+                first, second = second, first
         places = np.arange(float(len(first)))
         item = mixtures(places, places, (first, second))
         alpha = 1 + 10 ** rng.uniform(-2, 2)
