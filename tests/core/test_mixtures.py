@@ -13,7 +13,12 @@ from scipy.stats import norm
 
 from skpuffer.core.coupling import couple
 from skpuffer.core.laws import LAWS
-from skpuffer.core.mixtures import MIXTURES, MixturePair, divergence_bound
+from skpuffer.core.mixtures import (
+    MIXTURES,
+    DivergenceBound,
+    MixturePair,
+    divergence_bound,
+)
 from skpuffer.core.mixtures import _gaussian as gaussian_module
 from skpuffer.core.mixtures import _laplace as laplace_module
 from skpuffer.core.mixtures._atomic import Atomic
@@ -107,6 +112,25 @@ def test_few_levels_are_tried(law, factor):
     assert len(levels) == 1 or factor != 1
 
 
+def test_the_smallest_bound_of_all_levels_counts():
+    class Fickle:
+        # Loose from far above, and nothing shown from near by.
+        def bound(self, pair, *, epsilon, **given):
+            return DivergenceBound(0.1, 0.5 if epsilon >= 1 else math.inf)
+
+    for near in (1e-9, 0.9, 1.0, 7.0):
+        found = divergence_bound(Fickle(), None, alpha=2.0, scale=1.0, near=near)
+        assert found == 0.5
+
+
+@EACH_LAW
+def test_no_guess_at_all(law):
+    item = mixtures([0.0, 1.0, 7.0], [0.0, 2.0, 6.0])
+    expected = truth(law, item, 2.0, 3.0)
+    found = divergence_bound(MIXTURES[law](), item, alpha=2.0, scale=3.0, near=0.0)
+    assert expected * (1 - 1e-10) <= found <= expected * (1 + 1e-5)
+
+
 def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
     same = mixtures([0.0, 1.0], [0.0, 1.0])
     for law in MIXTURES:
@@ -116,6 +140,17 @@ def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
         found = divergence_bound(MIXTURES[law](), far, alpha=2, scale=1.0, near=1.0)
         assert found == math.inf
     assert divergence_bound(MIXTURES["laplace"](), same, alpha=2, scale=0, near=1) == 0
+
+
+@EACH_LAW
+@pytest.mark.parametrize("start", [-1e15, 1e15])
+def test_places_far_from_zero_lose_no_digit(law, start):
+    first, second = np.array([0.0, 1.0, 7.0]), np.array([0.0, 2.0, 6.0])
+    expected = truth(law, mixtures(first, second), 3.0, 2.0)
+    item = mixtures(first + start, second + start)
+    found = bound(law, item, 3.0, 2.0, expected)
+    assert expected * (1 - 1e-10) <= found.upper <= expected * (1 + 2e-6)
+    assert found.estimate == pytest.approx(expected, rel=1e-8)
 
 
 def test_large_targets_do_not_overflow():
@@ -194,25 +229,35 @@ def test_the_divergence_of_an_excess_keeps_its_digits():
             assert found == pytest.approx(expected, rel=1e-14)
 
 
-def test_round_off_covers_disturbed_densities():
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 2.0, 3.0, 30.0])
+def test_round_off_covers_disturbed_densities(alpha):
     rng = np.random.default_rng(0)
-    for alpha in (1.05, 2.0, 30.0):
-        for spread in (1e-6, 1e-3, 0.3):
-            p = rng.uniform(0.5, 1, 200)
-            q = p * np.exp(rng.normal(0, spread, 200))
-            weight = 1 / p.sum()
-            q *= p.sum() / q.sum()
-            error = 1e-9
-            total = weight * both_excesses(np.log(p), np.log(q), alpha)[0].sum()
+    for spread in (0.0, 1e-6, 1e-3, 0.3, 2.0):
+        p = rng.uniform(0.5, 1, 200)
+        q = p * np.exp(rng.normal(0, spread, 200))
+        p, q = p / p.sum(), q / q.sum()
+        for error in (1e-9, 1e-3 / alpha):
+            total = both_excesses(np.log(p), np.log(q), alpha)[0].sum()
             allowed = round_off(total, alpha, 0.0, error)
-            for _ in range(5):
-                signs = rng.choice([-1, 1], (2, 200))
+            power = p * (p / q) ** (alpha - 1)
+            # Where G moves the most, both ways; and any others.
+            signs = [[np.sign(power - p), np.sign(q - power)]]
+            signs.append(-np.array(signs[0]))
+            signs.extend(rng.choice([-1, 1], (5, 2, 200)))
+            for first, second in signs:
                 moved = both_excesses(
-                    np.log(p * (1 + error * signs[0])),
-                    np.log(q * (1 + error * signs[1])),
+                    np.log(p) + np.log1p(error * first),
+                    np.log(q) + np.log1p(error * second),
                     alpha,
                 )[0]
-                assert abs(weight * moved.sum() - total) <= allowed
+                assert abs(moved.sum() - total) <= allowed
+            # And of that order: what the proof gives away is not the order.
+            if spread:
+                worst = abs(alpha * (power - p)) + abs((alpha - 1) * (power - q))
+                assert allowed <= 6 * error * worst.sum() + 8 * (alpha * error) ** 2
+        # Integrals that are lowered by a factor are off by as much less.
+        lowered = round_off(total * math.exp(-9), alpha, 9.0, error)
+        assert lowered == pytest.approx(allowed * math.exp(-9), rel=1e-12)
 
 
 # --- Laplace ---
@@ -489,6 +534,20 @@ def test_a_pair_of_one_column_only():
     sides = [conditional([[0.0, x]]) for x in (0.0, 1.0)]
     with pytest.raises(ValueError, match="one column"):
         MixturePair.from_coupling(couple(*sides, np.ones(2)))
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_ends_and_gaps_of_a_few_atoms(back):
+    for first, second, ends, gap in (
+        ([3.0], [3.0], (3.0, 3.0), 0.0),
+        ([3.0], [5.0], (3.0, 5.0), 2.0),
+        ([1.0, 9.0], [2.0, 2.5], (1.0, 9.0), 0.5),
+        ([1.0, 4.0], [2.0, 9.0], (1.0, 9.0), 1.0),
+    ):
+        item = mixtures(second, first) if back else mixtures(first, second)
+        assert item.ends == ends
+        assert item.least_gap == gap
+        assert item.size == len(first) + len(second)
 
 
 def test_gaps_of_very_many_atoms_are_not_looked_for(monkeypatch):
