@@ -12,10 +12,12 @@ from skpuffer.core.coupling import couple
 from skpuffer.core.mixtures import MixturePair
 from skpuffer.core.mixtures._gaussian import (
     GaussianMixtures,
+    _atoms,
     _farthest,
     _panels,
     _round_off,
 )
+from skpuffer.core.mixtures._interpolated import EqualNodes
 from skpuffer.core.mixtures._panel_bounds import _moments, _vanished, check
 from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate, windows
 
@@ -23,6 +25,11 @@ from skpuffer.core.mixtures._panels import Atoms, Nearby, Panels, integrate, win
 RHO = 3.0
 LONG, SHORT = math.cosh(math.log(RHO)), math.sinh(math.log(RHO))
 SMALLEST = 745.0
+
+
+def mixtures(first, second, masses):
+    sides = [conditional(p, m) for p, m in zip((first, second), masses, strict=True)]
+    return MixturePair.from_coupling(couple(*sides, np.ones(1)))
 
 
 def random_atoms(rng, n, span):
@@ -154,8 +161,7 @@ def test_the_rule_for_two_atoms_in_closed_form(order):
 @pytest.mark.parametrize("gap", [60.0, 800.0, 1500.0])
 def test_atoms_far_apart_do_not_see_each_other(alpha, gap):
     masses = np.array([[1, 3, 4], [2, 2, 4]])
-    sides = [conditional([-gap, 0.0, gap], mass) for mass in masses]
-    item = MixturePair.from_coupling(couple(*sides, np.ones(1)))
+    item = mixtures([-gap, 0.0, gap], [-gap, 0.0, gap], masses)
     p, q = masses / 8
     expected = max(
         math.log((a**alpha * b ** (1 - alpha)).sum()) / (alpha - 1)
@@ -325,6 +331,31 @@ def test_round_off_far_from_all_atoms_is_stated(far):
             missed = abs(float(mpmath.mpf(found) - mpmath.log(total)))
         error = _round_off(None, 1.0, 0.0, atoms, panels, condensed=False)
         assert missed <= error <= 1e-14 * far**2 + 1e-11
+
+
+def test_round_off_of_nodes_counts_all_atoms_that_matter(monkeypatch):
+    # A rare atom near by, and very many some ten deviations away.
+    seen = []
+
+    def spy(self, scale, reach, error=EqualNodes.error):
+        seen.append(reach)
+        return error(self, scale, reach)
+
+    monkeypatch.setattr(EqualNodes, "error", spy)
+    scale = 2.0
+    for apart in np.arange(8.0, 12.0, 0.5):
+        places, mass = [0.0, scale * apart], [1, 10**6]
+        item = mixtures(places, [0.0], (mass, None))
+        centre = scale * apart / 2
+        atoms = _atoms(item, scale, centre, condensed=True)
+        panels = Panels(np.array([-apart / 2 - 0.3]), np.array([0.1]))
+        error = _round_off(item, scale, centre, atoms, panels, condensed=True)
+        assert error > EqualNodes.error(item.equal_nodes, scale, seen[-1])
+        # Of those beyond what was counted on less than e^-45 is due.
+        steps = np.array([0.3, apart + 0.3])
+        due = np.array(mass) * np.exp(-(steps**2) / 2)
+        assert due[steps > seen[-1]].sum() <= math.exp(-45) * due.sum()
+        assert seen[-1] <= math.hypot(0.4, math.sqrt(2 * (45 + math.log(1.1e6))))
 
 
 def test_what_is_not_a_number_is_not_known():
