@@ -1,6 +1,7 @@
 """Divergence bounds of mixtures: proven from above, tight, at all magnitudes."""
 
 import math
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -302,6 +303,20 @@ def test_too_many_nodes_leave_a_looser_bound(monkeypatch):
     monkeypatch.setattr(laplace_module, "_MAX_NODES", 100)
     loose = bound("laplace", item, 3.0, 0.7, 0.5)
     assert tight.upper < loose.upper < 2 * tight.upper
+
+
+@pytest.mark.parametrize("alpha", [1.1, 30.0, 150.0])
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_bounds_are_as_wide_as_was_aimed_at(alpha, n):
+    # Ratios that change by little from one atom to the next.
+    for rise, gap in product((0.01, 0.1), (0.1, 0.5, 1.0)):
+        masses = np.ones(n), np.round(1e6 * np.exp(rise * np.arange(n)))
+        item = mixtures(gap * np.arange(n), gap * np.arange(n), masses)
+        expected = bound("laplace", item, alpha, 1.0, 0.01, 1e-8).estimate
+        for tolerance in (1e-2, 1e-3):
+            found = bound("laplace", item, alpha, 1.0, expected, tolerance)
+            assert expected * (1 - 1e-9) <= found.upper
+            assert found.upper <= expected * (1 + tolerance)
 
 
 def test_one_atom_alone():
