@@ -1,7 +1,9 @@
 """Divergence bounds of mixtures: proven from above, tight, at all magnitudes."""
 
 import math
+from itertools import product
 
+import mpmath
 import numpy as np
 import oracles
 import pytest
@@ -12,7 +14,12 @@ from scipy.stats import norm
 
 from skpuffer.core.coupling import couple
 from skpuffer.core.laws import LAWS
-from skpuffer.core.mixtures import MIXTURES, MixturePair, divergence_bound
+from skpuffer.core.mixtures import (
+    MIXTURES,
+    DivergenceBound,
+    MixturePair,
+    divergence_bound,
+)
 from skpuffer.core.mixtures import _gaussian as gaussian_module
 from skpuffer.core.mixtures import _laplace as laplace_module
 from skpuffer.core.mixtures._atomic import Atomic
@@ -84,6 +91,47 @@ def test_a_bound_wherever_accuracy_was_wanted(law, level):
         assert expected * (1 - 1e-10) <= exact <= expected * (1 + 1e-5)
 
 
+@EACH_LAW
+@pytest.mark.parametrize("factor", [1e-6, 0.1, 1.0, 3.0, 100.0])
+def test_few_levels_are_tried(law, factor):
+    item = mixtures([0.0, 1.0, 7.0], [0.0, 2.0, 6.0])
+    levels = []
+
+    class Counted:
+        def bound(self, pair, **given):
+            levels.append(given["epsilon"])
+            return MIXTURES[law]().bound(pair, **given)
+
+    expected = truth(law, item, 2.0, 3.0)
+    found = divergence_bound(
+        Counted(), item, alpha=2.0, scale=3.0, near=factor * expected
+    )
+    assert expected * (1 - 1e-10) <= found <= expected * (1 + 1e-5)
+    assert len(levels) <= 4
+    # The first is the guess, and one that was not too low is enough.
+    assert levels[0] == factor * expected
+    assert len(levels) == 1 or factor != 1
+
+
+def test_the_smallest_bound_of_all_levels_counts():
+    class Fickle:
+        # Loose from far above, and nothing shown from near by.
+        def bound(self, pair, *, epsilon, **given):
+            return DivergenceBound(0.1, 0.5 if epsilon >= 1 else math.inf)
+
+    for near in (1e-9, 0.9, 1.0, 7.0):
+        found = divergence_bound(Fickle(), None, alpha=2.0, scale=1.0, near=near)
+        assert found == 0.5
+
+
+@EACH_LAW
+def test_no_guess_at_all(law):
+    item = mixtures([0.0, 1.0, 7.0], [0.0, 2.0, 6.0])
+    expected = truth(law, item, 2.0, 3.0)
+    found = divergence_bound(MIXTURES[law](), item, alpha=2.0, scale=3.0, near=0.0)
+    assert expected * (1 - 1e-10) <= found <= expected * (1 + 1e-5)
+
+
 def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
     same = mixtures([0.0, 1.0], [0.0, 1.0])
     for law in MIXTURES:
@@ -93,6 +141,17 @@ def test_divergence_of_identical_mixtures_and_of_what_is_out_of_reach():
         found = divergence_bound(MIXTURES[law](), far, alpha=2, scale=1.0, near=1.0)
         assert found == math.inf
     assert divergence_bound(MIXTURES["laplace"](), same, alpha=2, scale=0, near=1) == 0
+
+
+@EACH_LAW
+@pytest.mark.parametrize("start", [-1e15, 1e15])
+def test_places_far_from_zero_lose_no_digit(law, start):
+    first, second = np.array([0.0, 1.0, 7.0]), np.array([0.0, 2.0, 6.0])
+    expected = truth(law, mixtures(first, second), 3.0, 2.0)
+    item = mixtures(first + start, second + start)
+    found = bound(law, item, 3.0, 2.0, expected)
+    assert expected * (1 - 1e-10) <= found.upper <= expected * (1 + 2e-6)
+    assert found.estimate == pytest.approx(expected, rel=1e-8)
 
 
 def test_large_targets_do_not_overflow():
@@ -124,13 +183,12 @@ def test_densities_too_poor_for_the_order_promise_nothing(monkeypatch):
 
 
 def test_excess_by_multiprecision():
-    mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         for alpha in (1.001, 2.0, 7.5, 200.0):
             for log_p, log_q in (
                 (-1.0, -1.0 + 1e-7), (-1.0, -2.0), (-3.0, -1.0), (0.0, -40.0),
                 (-90.0, -1.0), (-1.0, -1.4), (-1.0, -9.1), (-1.0, -8.8),
-                (-2.0, -27.0), (-2.0, -31.9), (-40.0, -11.0),
+                (-2.0, -27.0), (-2.0, -31.9), (-40.0, -11.0), (-16.5, -1.0),
             ):  # fmt: skip
                 p, q = mpmath.exp(log_p), mpmath.exp(log_q)
                 expected = [
@@ -157,25 +215,50 @@ def test_two_atoms_against_one_in_closed_form(span):
     assert found.estimate == pytest.approx(expected, rel=1e-9)
 
 
-def test_round_off_covers_disturbed_densities():
+def test_the_divergence_of_an_excess_keeps_its_digits():
+    for alpha in (1.01, 2.0, 64.0):
+        for excess in (0.0, 1e-300, 1e-17, 3e-12, 0.2, 1e9):
+            expected = math.log1p(excess) / (alpha - 1)
+            assert divergence(excess, alpha, 0.0) == pytest.approx(expected, rel=1e-15)
+        # Round-off below zero is no divergence.
+        assert divergence(-1e-17, alpha, 0.0) == 0
+        for shift, excess in ((5.0, 1e-9), (5.0, 3.0), (900.0, 2.0), (900.0, 1e-200)):
+            # log(1 + excess e^shift), without the power where it is too large.
+            large = shift + math.log(excess)
+            expected = float(np.logaddexp(0, large)) / (alpha - 1)
+            found = divergence(excess, alpha, shift)
+            assert found == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 2.0, 3.0, 30.0])
+def test_round_off_covers_disturbed_densities(alpha):
     rng = np.random.default_rng(0)
-    for alpha in (1.05, 2.0, 30.0):
-        for spread in (1e-6, 1e-3, 0.3):
-            p = rng.uniform(0.5, 1, 200)
-            q = p * np.exp(rng.normal(0, spread, 200))
-            weight = 1 / p.sum()
-            q *= p.sum() / q.sum()
-            error = 1e-9
-            total = weight * both_excesses(np.log(p), np.log(q), alpha)[0].sum()
+    for spread in (0.0, 1e-6, 1e-3, 0.3, 2.0):
+        p = rng.uniform(0.5, 1, 200)
+        q = p * np.exp(rng.normal(0, spread, 200))
+        p, q = p / p.sum(), q / q.sum()
+        for error in (1e-9, 1e-3 / alpha):
+            total = both_excesses(np.log(p), np.log(q), alpha)[0].sum()
             allowed = round_off(total, alpha, 0.0, error)
-            for _ in range(5):
-                signs = rng.choice([-1, 1], (2, 200))
+            power = p * (p / q) ** (alpha - 1)
+            # Where G moves the most, both ways; and any others.
+            signs = [[np.sign(power - p), np.sign(q - power)]]
+            signs.append(-np.array(signs[0]))
+            signs.extend(rng.choice([-1, 1], (5, 2, 200)))
+            for first, second in signs:
                 moved = both_excesses(
-                    np.log(p * (1 + error * signs[0])),
-                    np.log(q * (1 + error * signs[1])),
+                    np.log(p) + np.log1p(error * first),
+                    np.log(q) + np.log1p(error * second),
                     alpha,
                 )[0]
-                assert abs(weight * moved.sum() - total) <= allowed
+                assert abs(moved.sum() - total) <= allowed
+            # And of that order: what the proof gives away is not the order.
+            if spread:
+                worst = abs(alpha * (power - p)) + abs((alpha - 1) * (power - q))
+                assert allowed <= 6 * error * worst.sum() + 8 * (alpha * error) ** 2
+        # Integrals that are lowered by a factor are off by as much less.
+        lowered = round_off(total * math.exp(-9), alpha, 9.0, error)
+        assert lowered == pytest.approx(allowed * math.exp(-9), rel=1e-12)
 
 
 # --- Laplace ---
@@ -197,6 +280,14 @@ def test_far_clusters_are_out_of_reach():
     assert bound("laplace", item, 2.0, 1.0, 1.0).upper == math.inf
 
 
+@pytest.mark.parametrize("far", [600.0, 650.0, 1e3])
+def test_densities_of_one_side_out_of_reach(far):
+    # e^-650 is a float, but none to be relied on.
+    for sides in (([0.0], [0.0, far]), ([0.0, far], [0.0])):
+        found = bound("laplace", mixtures(*sides), 2.0, 1.0, 600.0)
+        assert (found.upper == math.inf) == (far > 600)
+
+
 @pytest.mark.parametrize("shift", [2.0, 600.0])
 def test_what_overflows_is_infinite(shift):
     # Where both bounds of a cell overflow, and where only one does.
@@ -212,6 +303,20 @@ def test_too_many_nodes_leave_a_looser_bound(monkeypatch):
     monkeypatch.setattr(laplace_module, "_MAX_NODES", 100)
     loose = bound("laplace", item, 3.0, 0.7, 0.5)
     assert tight.upper < loose.upper < 2 * tight.upper
+
+
+@pytest.mark.parametrize("alpha", [1.1, 30.0, 150.0])
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_bounds_are_as_wide_as_was_aimed_at(alpha, n):
+    # Ratios that change by little from one atom to the next.
+    for rise, gap in product((0.01, 0.1), (0.1, 0.5, 1.0)):
+        masses = np.ones(n), np.round(1e6 * np.exp(rise * np.arange(n)))
+        item = mixtures(gap * np.arange(n), gap * np.arange(n), masses)
+        expected = bound("laplace", item, alpha, 1.0, 0.01, 1e-8).estimate
+        for tolerance in (1e-2, 1e-3):
+            found = bound("laplace", item, alpha, 1.0, expected, tolerance)
+            assert expected * (1 - 1e-9) <= found.upper
+            assert found.upper <= expected * (1 + tolerance)
 
 
 def test_one_atom_alone():
@@ -261,7 +366,15 @@ def test_what_only_bounds_speak_for_is_charged_in_full(monkeypatch):
     )
     found = bound("gaussian", mixtures([0.0], [1.0]), 2.0, 1.0, 1.0)
     assert found.estimate == pytest.approx(math.log1p(1.5))
-    assert math.log1p(3.0) <= found.upper <= math.log1p(3.0) * (1 + 1e-9)
+    # Round-off of some thousand last digits included.
+    least = math.log1p(3.0 + round_off(3.0, 2.0, 0.0, 4000 * 2.0**-52))
+    assert least <= found.upper <= math.log1p(3.0) * (1 + 1e-9)
+    # What lies beyond the range: e^-40 of F and as much of q.
+    rest[:] = 0
+    for alpha in (1.5, 2.0, 30.0):
+        found = bound("gaussian", mixtures([0.0], [1.0]), alpha, 1.0, 1.0)
+        left_out = alpha * math.exp(-40)
+        assert left_out <= found.upper * (alpha - 1) <= 1.1 * left_out
 
 
 def test_few_nodes_stand_for_many_atoms(monkeypatch):
@@ -373,6 +486,43 @@ def test_the_divergence_of_the_atoms_by_fractions():
     assert mixtures([0.0, 1.0], [0.0, 2.0]).divergence(2.0) == math.inf
 
 
+@pytest.mark.parametrize("kind", ["far", "near"])
+def test_the_divergence_of_atoms_is_above_the_truth_by_round_off_only(kind):
+    rng = np.random.default_rng(9)
+    for _ in range(60):
+        if kind == "near":
+            # What differs is far below what is rounded.
+            first = rng.integers(10**8, 10**9, rng.integers(2, 6))
+            second = first + rng.integers(0, 3, len(first))
+        else:
+            first = 10.0 ** -rng.uniform(0, 190, 3)
+            second = 10.0 ** -rng.uniform(0, rng.choice([1, 190]), 3)
+            if rng.random() < 0.5:
+                first, second = second, first
+        places = np.arange(float(len(first)))
+        item = mixtures(places, places, (first, second))
+        alpha = 1 + 10 ** rng.uniform(-2, 2)
+        with mpmath.workdps(60):
+            p, q = (
+                [mpmath.mpf(int(m)) / int(part.mass.sum()) for m in part.mass]
+                for part in (item.first, item.second)
+            )
+            power = mpmath.mpf(alpha)
+            finite = max(
+                mpmath.log(
+                    sum(a * (a / b) ** (power - 1) for a, b in zip(*both, strict=True))
+                )
+                / (power - 1)
+                for both in ((p, q), (q, p))
+            )
+            most = max(abs(mpmath.log(a / b)) for a, b in zip(p, q, strict=True))
+            for order, expected in ((alpha, finite), (math.inf, most)):
+                found = item.divergence(order)
+                assert found >= expected
+                if order == math.inf or (alpha - 1) * expected < 350:
+                    assert found <= float(expected) * (1 + 1e-9) + 1e-13
+
+
 @pytest.mark.parametrize("masses", [([1, 2, 3], [1, 1, 1]), ([1, 1, 1], [1, 2, 3])])
 def test_the_larger_direction_of_the_atoms_counts(masses):
     # Σ p²/q is 7/6 one way and 11/9 the other; the largest ratios are 3/2 and 2.
@@ -392,6 +542,12 @@ def test_probabilities_near_the_end_of_the_floats_are_left_out(least):
             assert found == pytest.approx(least, rel=1e-12)
 
 
+def test_probabilities_and_the_least_of_them():
+    item = Atomic(np.arange(4.0), np.array([5, 2, 3, 6]))
+    assert item.probabilities == pytest.approx([5 / 16, 2 / 16, 3 / 16, 6 / 16])
+    assert item.least == 2 / 16
+
+
 def test_atoms_that_meet_on_the_grid_are_one():
     item = Atomic(np.array([0.0, 0.5, 1.0, 1.2, 1.3]), np.array([1, 2, 3, 4, 5]))
     moved = item.on_grid(0.5)
@@ -403,6 +559,20 @@ def test_a_pair_of_one_column_only():
     sides = [conditional([[0.0, x]]) for x in (0.0, 1.0)]
     with pytest.raises(ValueError, match="one column"):
         MixturePair.from_coupling(couple(*sides, np.ones(2)))
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_ends_and_gaps_of_a_few_atoms(back):
+    for first, second, ends, gap in (
+        ([3.0], [3.0], (3.0, 3.0), 0.0),
+        ([3.0], [5.0], (3.0, 5.0), 2.0),
+        ([1.0, 9.0], [2.0, 2.5], (1.0, 9.0), 0.5),
+        ([1.0, 4.0], [2.0, 9.0], (1.0, 9.0), 1.0),
+    ):
+        item = mixtures(second, first) if back else mixtures(first, second)
+        assert item.ends == ends
+        assert item.least_gap == gap
+        assert item.size == len(first) + len(second)
 
 
 def test_gaps_of_very_many_atoms_are_not_looked_for(monkeypatch):

@@ -120,11 +120,11 @@ def _round_off(
 ) -> float:
     """Bound the relative error of all densities at the nodes."""
     places, middle = atoms.places, panels.middle
-    beyond = 0.0
-    if len(middle):
-        beyond = max(places[0] - middle[0], middle[-1] - places[-1], 0.0)
+    beyond = _farthest(places, panels, 1.0, 0.0) if len(middle) else 0.0
     span = float(places[-1] - places[0])
-    error = (len(places) + 4000 + 2 * span * (40 + float(beyond))) * _ULP
+    # Of an exponent, the square of a distance: those beyond the nearest atom's by 40
+    # do not matter.
+    error = (len(places) + 4000 + 2 * span * (40 + beyond)) * _ULP
     if not (condensed and len(middle)):
         return error
     parts = pair.first, pair.second

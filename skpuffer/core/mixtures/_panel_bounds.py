@@ -81,7 +81,7 @@ def check(
     factor = 4.1 * _RHO ** (-2 * order) / (1 - _RHO**-2)
     with np.errstate(all="ignore"):
         for window in windows(atoms, panels, nearby):
-            points, damping = _moments(window)
+            points, damping = _moments(atoms, window)
             rows = window.rows
             error[rows], whole[rows] = _bounds(
                 window, points, damping, alpha, shift, factor
@@ -92,7 +92,7 @@ def check(
     return Checked(error, whole)
 
 
-def _moments(window: Window) -> tuple[_Points, FloatArray]:
+def _moments(atoms: Atoms, window: Window) -> tuple[_Points, FloatArray]:
     """Evaluate a window's panels, and bound 1 − y² V/2; not a number out of reach."""
     origin = window.places[len(window.places) // 2]
     x = window.places - origin
@@ -111,7 +111,7 @@ def _moments(window: Window) -> tuple[_Points, FloatArray]:
     )
     height = (_B * window.half)[:, np.newaxis]
     damping = 1 - 0.5 * height * height * (_SPREAD_FACTOR * spread + _SPREAD_TERM)
-    known = _A * window.half * _extent(window) < _MAX_TILT
+    known = _vanished(atoms, window) < _MAX_TILT - NEGLIGIBLE
     for sums in (here, right, left):
         known &= (sums[:, :2] > LEAST).all(axis=1)
     damping[~known] = np.nan
@@ -128,13 +128,25 @@ def _second(moments: FloatArray, mean: FloatArray) -> FloatArray:
     return np.asarray(square - cross + level + 1e-13 * (square + level))
 
 
-def _extent(window: Window) -> FloatArray:
-    """Return how far from the nearest atom weights do not vanish."""
-    away = window.nearest - window.middle
+def _vanished(atoms: Atoms, window: Window) -> FloatArray:
+    """Return the log of what an atom whose weight vanished can weigh in the ellipse.
+
+    Of those on one side that is most the nearest one's, at the end of the ellipse.
+    """
+    places, middle, nearest = atoms.places, window.middle, window.nearest
+    away = middle - nearest
     root = np.sqrt(away * away + 2 * NEGLIGIBLE)
-    right = np.minimum(root - away, window.places[-1] - window.nearest)
-    left = np.minimum(root + away, window.nearest - window.places[0])
-    return np.asarray(np.maximum(left, right))
+    most = np.full(len(middle), -np.inf)
+    before = places.searchsorted(middle - root) - 1
+    after = places.searchsorted(middle + root, side="right")
+    for index in (before, after):
+        there = (index >= 0) & (index < len(places))
+        place = places[np.where(there, index, 0)]
+        distance = place - nearest
+        weight = -0.5 * distance * (place + nearest - 2 * middle)
+        weight += _A * window.half * np.abs(distance)
+        most = np.maximum(most, np.where(there, weight, -np.inf))
+    return most
 
 
 def _bounds(
