@@ -108,10 +108,22 @@ def test_metrics():
     assert ordinal(3).tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     assert mean_distance(ordinal(3)) == pytest.approx(4 / 3)
     assert mean_distance(discrete(1)) == 1
+    assert mean_distance(3 * discrete(2)) == 3
     nearly = np.array([[0, 1.0], [1.0 + 1e-15, 0]])
     checked = check_distances(nearly, 2)
     assert (checked == checked.T).all()
     assert check_distances([[0]], 1).tolist() == [[0]]
+    # Round-off is in parts of the largest distance, not of one nor of the mean.
+    for size in (1e-9, 1.0, 1e9):
+        nearly = [
+            [0, size, size / 2],
+            [size * (1 + 9e-13), 0, size],
+            [size / 2, size, 0],
+        ]
+        assert check_distances(nearly, 3)[0, 1] == size * (1 + 9e-13)
+        nearly[1][0] = size * (1 + 2e-12)
+        with pytest.raises(ValueError, match="symmetric"):
+            check_distances(nearly, 3)
     # No triangle inequality is asked for.
     assert check_distances([[0, 1, 9], [1, 0, 1], [9, 1, 0]], 3)[0, 2] == 9
 
