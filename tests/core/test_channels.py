@@ -531,6 +531,18 @@ def test_bounds_are_those_of_the_binomial():
     assert bounds.support[:, 0].tolist() == [0, 2, 3]
 
 
+def test_bounds_leave_room_for_the_round_off_of_a_quantile():
+    # One row of very many, and all rows: the bounds in closed form.
+    for n, beta in ((10**6, 1e-3), (300, 0.05), (40, 1e-9)):
+        bounds = population_rows(rows_of([1, n - 1]), 2, beta)
+        lower = bounds.probabilities[0] if bounds.support[0, 0] == 0 else 0.0
+        exact = -math.expm1(math.log1p(-beta / 2) / n)
+        assert exact * (1 - 2e-9) - 2.0**-39 <= lower <= exact * (1 - 5e-10)
+        bounds = population_rows(rows_of([n, 0]), 2, beta)
+        exact = math.exp(math.log(beta / 2) / n)
+        assert exact * (1 - 2e-9) <= bounds.probabilities[0] <= exact * (1 - 5e-10)
+
+
 @pytest.mark.parametrize("alpha", [1.5, 4.0, math.inf])
 def test_any_population_within_the_bounds_keeps_the_promise(alpha):
     rng = np.random.default_rng(21)

@@ -8,7 +8,13 @@ import pytest
 from core_support import cost, rounded
 from scipy.optimize import linprog
 
-from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
+from skpuffer.core.calibration import (
+    RULES,
+    Budget,
+    CalibrationError,
+    Pair,
+    calibrate,
+)
 from skpuffer.core.channels import (
     Channel,
     RowPair,
@@ -246,6 +252,17 @@ def test_a_column_without_noise_must_not_move():
     assert all(part.is_zero for part in still.directions)
 
 
+def test_shifts_that_vanish_in_their_units_are_found_beside_others_that_stay():
+    weights = np.array([1e10])
+    tiny, still = (
+        RowRange(WorstRow(np.array([[span]]), (None,)), weights)
+        for span in (5e-324, 0.0)
+    )
+    for pairs in ([tiny], [still, tiny], [tiny, still]):
+        with pytest.raises(CalibrationError, match="units of the column weights"):
+            calibrate(pairs, LAWS["laplace"](), RowTransport(), Budget(2.0, 1.0))
+
+
 def test_a_failed_refinement_costs_noise_alone(monkeypatch):
     rng = np.random.default_rng(14)
     pair = RowPair(
@@ -264,6 +281,17 @@ def test_a_failed_refinement_costs_noise_alone(monkeypatch):
 
     monkeypatch.setattr(_transport, "solved_plan", fail)
     assert RowTransport().calibrate(pair, law, budget).unit >= best
+
+
+def test_plans_are_solved_again_as_long_as_that_gains(monkeypatch):
+    rng = np.random.default_rng(95)
+    distances = random_metric(rng, 3)
+    sides = [Conditional.from_rows(random_rows(rng, 7, 3)) for _ in range(2)]
+    pair = RowPair(*sides, np.array([1.0, 0.5]), (None, distances))
+    law, budget = LAWS["gaussian"](), Budget(8.0, 0.5)
+    found = RowTransport().calibrate(pair, law, budget).unit
+    monkeypatch.setattr(_transport, "_MAX_REFINEMENTS", 1)
+    assert found < 0.997 * RowTransport().calibrate(pair, law, budget).unit
 
 
 # --- very many rows -------------------------------------------------------------
