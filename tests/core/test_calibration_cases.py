@@ -194,6 +194,17 @@ def test_several_columns_need_what_the_best_coupling_needs(law, examples):
     run()
 
 
+@EVERY
+def test_couplings_are_sought_in_units_of_the_weights(law, rule):
+    # A plan for unlike units needs more noise, and the rule that refines none keeps it.
+    first, second = np.random.default_rng(3).integers(0, 9, (2, 12, 2)).astype(float)
+    weights, budget = np.array([0.5, 0.0625]), Budget(3.0, 0.7)
+    expected = unit(pair(first, second, weights), law, rule, budget)
+    for factors in np.array([[512.0, 4096.0], [2.0**-9, 2.0**-2]]):
+        moved = pair(first * factors, second * factors, weights * factors)
+        assert unit(moved, law, rule, budget) == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_plan_of_least_squares_is_improved_upon():
     # Some coupling is better for this cost than the best one for squares.
     first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3

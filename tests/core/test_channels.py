@@ -237,6 +237,32 @@ def test_divergences_of_distributions_with_gaps():
     assert truth <= value * (1 + 1e-15) <= truth * (1 + 1e-11)
 
 
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_divergences_cover_the_errors_of_probabilities(alpha):
+    # Halves of either distribution that an error of 2^-20 makes larger or smaller:
+    # sums stay one, and the likelier half of the ratios is raised.
+    rng, error = np.random.default_rng(14), Fraction(1, 2**20)
+    for size in (1, 2, 3, 6):
+        halves = rng.dirichlet(np.full(size, 0.4), (40, 4)) * 2.0**29
+        # Whole parts of 2^-30, so that floats are exact.
+        units = np.maximum(np.rint(halves), 1)
+        units[..., 0] += 2**29 - units.sum(axis=2)
+        p, q = (np.hstack([units[:, k], units[:, k + 1]]) / 2**30 for k in (0, 2))
+        bounds = renyi_up(p, q, alpha, error=float(error))
+        plain = renyi_up(p, q, alpha)
+        up = np.repeat([1 + error, 1 - error], size)
+        for bound, near, first, second in zip(bounds, plain, p, q, strict=True):
+            for more, less in ((up, up[::-1]), (up[::-1], up)):
+                moved = [
+                    [Fraction(x) * factor for x, factor in zip(row, side, strict=True)]
+                    for row, side in ((first, more), (second, less))
+                ]
+                assert exact_divergence(*moved, alpha) <= bound
+            # What it costs: the error twice, and once more in the sum.
+            terms = 0 if alpha == math.inf else 2 / (alpha - 1)
+            assert bound <= near + (2 + terms) * float(error) * (1 + 1e-6)
+
+
 def test_dependence():
     assert Channel.of(discrete(4), 0.0).dependence == 1
     assert Channel.of(discrete(4), 1e9).dependence < 1e-8
