@@ -203,6 +203,11 @@ def test_couplings_are_sought_in_units_of_the_weights(law, rule):
     for factors in np.array([[512.0, 4096.0], [2.0**-9, 2.0**-2]]):
         moved = pair(first * factors, second * factors, weights * factors)
         assert unit(moved, law, rule, budget) == pytest.approx(expected, rel=1e-9)
+    # Far below one and far above they are refined alike.
+    for power in (-30, 30):
+        moved = pair(first * 2.0**power, second * 2.0**power, weights)
+        found = unit(moved, law, rule, budget) * 2.0**-power
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_plan_of_least_squares_is_improved_upon():
