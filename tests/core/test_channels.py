@@ -436,6 +436,24 @@ def test_the_scale_falls_with_epsilon():
         assert (np.diff(scales) <= 0).all()
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 50.0])
+def test_scales_do_not_depend_on_the_weight_of_a_single_column(epsilon):
+    rng = np.random.default_rng(8)
+    distances, counts = random_metric(rng, 3), random_pair(rng, 3)
+    sides = list(map(rows_of, counts))
+    for rule in ROW_RULES.values():
+        expected, *others = (
+            calibrate(
+                [RowPair(*sides, np.array([weight]), (distances,))],
+                LAW,
+                rule(),
+                Budget(1.5, epsilon),
+            ).scale[0]
+            for weight in (1.0, 1e-4, 1e4)
+        )
+        assert others == pytest.approx([expected] * 2, rel=1e-4)
+
+
 def test_copies_of_a_row():
     counts = np.array([[9, 1], [10, 0]])
     pair, budget = pair_of(counts, discrete(2)), Budget(2.0, 0.2, n_releases=2)
@@ -638,6 +656,20 @@ def test_the_divergence_of_any_pair_at_any_scale():
         (discrete(2),) * 17,
     )
     assert math.isfinite(exact_divergence_of(wide, Budget(3.0, 1.0), np.ones(17)))
+
+
+def test_transport_speaks_where_a_product_may_vanish():
+    theta = 1 / 276
+    rows = np.zeros((3, 16))
+    rows[1:, 0] = 1
+    sides = Conditional.from_rows(rows[:2]), Conditional.from_rows(rows)
+    pair = RowPair(*sides, np.ones(16), (discrete(2),) * 16)
+    budget, scale = Budget(2.0, 0.2), np.full(16, theta)
+    assert ChannelMixtures.of(pair, pair.bound).divergence(2.0, scale) == math.inf
+    # One row in six moves, as far as a channel lets it.
+    found = exact_divergence_of(pair, budget, scale)
+    table = Channel.of(discrete(2), theta).table(alpha=2.0)
+    assert found == pytest.approx(math.log(5 / 6 + math.exp(table[0, 1]) / 6))
 
 
 def test_a_single_category_says_nothing():

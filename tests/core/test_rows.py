@@ -33,6 +33,7 @@ from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import (
     Effort,
+    Plan,
     TransportPlanError,
     _cells,
     _costs,
@@ -292,6 +293,24 @@ def test_plans_are_solved_again_as_long_as_that_gains(monkeypatch):
     found = RowTransport().calibrate(pair, law, budget).unit
     monkeypatch.setattr(_transport, "_MAX_REFINEMENTS", 1)
     assert found < 0.997 * RowTransport().calibrate(pair, law, budget).unit
+
+
+def test_a_plan_that_needs_more_is_not_kept(monkeypatch):
+    rng = np.random.default_rng(16)
+    sides = [Conditional.from_rows(random_rows(rng, 9, 3)) for _ in range(2)]
+    pair = RowPair(*sides, np.ones(2), (None, discrete(3)))
+    law, budget, rule = LAWS["laplace"](), Budget(3.0, 0.5), RowTransport()
+    first, second, _ = common_masses(*sides)
+
+    def crossed(*_):
+        rows, columns = (np.repeat(np.arange(len(m)), m) for m in (first, second))
+        return Plan(rows, columns[::-1], np.ones_like(rows))
+
+    monkeypatch.setattr(_transport, "solved_plan", crossed)
+    found = rule.calibrate(pair, law, budget)
+    assert found.unit == rule.unit_scale(pair.bound, law, budget, pair.weights)
+    start = RowWitness((pair.direction(crossed()),))
+    assert found.unit < rule.unit_scale(start, law, budget, pair.weights)
 
 
 # --- very many rows -------------------------------------------------------------
