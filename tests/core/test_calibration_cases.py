@@ -260,7 +260,7 @@ def test_what_a_search_among_many_points_is_given(rule, law, alpha, far, monkeyp
     rng = np.random.default_rng(9)
     first, second = (rng.integers(-9, 30, (n, 3)) / 4 for n in (8, 7))
     first[:, 1] = second[:, 1] = 5.0
-    first[0], second[0] = [-20.0, 5.0, 11.0], [12.0, 5.0, 40.0]
+    first[0], second[0] = [-20.0, 5.0, 40.0], [12.0, 5.0, -30.0]
     weights = np.array([2.0, 0.0, 0.5])
     item = pair(first + far, second + far, weights)
     budget, chosen, noise = Budget(alpha, 0.8, 2), RULES[rule](), LAWS[law]()
