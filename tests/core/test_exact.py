@@ -141,6 +141,16 @@ def test_no_smaller_than_the_floor(law):
     assert scale_of(item, law, Budget(2.0, divergence * (1 + 1e-12))) == 0
 
 
+@EACH_LAW
+@pytest.mark.parametrize("far", [2.0**27, -(2.0**27)])
+def test_the_floor_is_within_reach_of_the_release_grid(law, far):
+    # As above, where the data are so far off that their grid needs more noise.
+    item = pair([far, far + 1], [far, far + 1], masses=([1, 1], [1, 2]))
+    divergence = MixtureWitness.of(item).mixtures.divergence(2.0)
+    scale = scale_of(item, law, Budget(2.0, divergence * (1 - 1e-9)))
+    assert 2.0**-4 * (1 - 1e-5) <= scale <= 0.2
+
+
 def test_a_longer_shift_may_need_less_noise():
     values = np.arange(200.0)
     half, one = (
@@ -302,6 +312,20 @@ def test_the_divergence_at_other_orders(law):
                 witness.bound, noise, Budget(alpha, 0.4), answer.scale
             )
             assert found < 0.9 * apart
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_several_orders_at_once_and_one_order_again(rule):
+    items = [
+        pair([0.0, 1.0, 4.0], [0.0, 2.0], masses=([3, 1, 1], [2, 2])),
+        pair([0.0, 1.0], [0.0, 3.0], masses=([30, 1], [9, 1])),
+    ]
+    answer = calibrate(items, LAWS["laplace"](), RULES[rule](), Budget(2.0, 0.5))
+    orders = (1.5, 2.0, 2.0, 2.0, 9.0, 1.5)
+    each = [answer.divergence(alpha) for alpha in orders]
+    assert answer.at(orders) == pytest.approx(each, rel=1e-3)
+    assert each[1:4] == pytest.approx([each[1]] * 3, rel=1e-3)
+    assert each[0] < each[1] < each[4]
 
 
 def test_the_divergence_of_copies_and_without_noise():
