@@ -320,12 +320,18 @@ def test_several_orders_at_once_and_one_order_again(rule):
         pair([0.0, 1.0, 4.0], [0.0, 2.0], masses=([3, 1, 1], [2, 2])),
         pair([0.0, 1.0], [0.0, 3.0], masses=([30, 1], [9, 1])),
     ]
-    answer = calibrate(items, LAWS["laplace"](), RULES[rule](), Budget(2.0, 0.5))
+    answer, fresh = (
+        calibrate(items, LAWS["laplace"](), RULES[rule](), Budget(2.0, 0.5))
+        for _ in range(2)
+    )
     orders = (1.5, 2.0, 2.0, 2.0, 9.0, 1.5)
     each = [answer.divergence(alpha) for alpha in orders]
     assert answer.at(orders) == pytest.approx(each, rel=1e-3)
     assert each[1:4] == pytest.approx([each[1]] * 3, rel=1e-3)
     assert each[0] < each[1] < each[4]
+    # What is known of finite orders does not blur the infinite one.
+    last = answer.divergence(math.inf)
+    assert last == pytest.approx(fresh.divergence(math.inf), rel=1e-3)
 
 
 def test_the_divergence_of_copies_and_without_noise():
