@@ -661,6 +661,19 @@ def test_the_divergence_of_any_pair_at_any_scale():
     assert math.isfinite(exact_divergence_of(wide, Budget(3.0, 1.0), np.ones(17)))
 
 
+def test_a_rare_row_of_either_side_counts_as_a_product_that_may_vanish():
+    # 2^-62 in each of fifteen columns is 1e-280; a row in 1e12 is too rare beside it.
+    rows = np.zeros((2, 15))
+    rows[1] = 1
+    scale = np.full(15, 1 / 276)
+    for masses, known in (([1.0, 1e3], True), ([1.0, 1e12], False)):
+        sides = [Conditional.from_rows(rows, mass) for mass in (masses, [1.0, 1.0])]
+        for both in (sides, sides[::-1]):
+            pair = RowPair(*both, np.ones(15), (discrete(2),) * 15)
+            found = ChannelMixtures.of(pair, pair.bound).divergence(2.0, scale)
+            assert math.isfinite(found) == known
+
+
 def test_transport_speaks_where_a_product_may_vanish():
     theta = 1 / 276
     rows = np.zeros((3, 16))
