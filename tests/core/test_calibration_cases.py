@@ -32,6 +32,7 @@ from skpuffer.core.calibration import (
     Pair,
     calibrate,
 )
+from skpuffer.core.calibration import _searched as searched_module
 from skpuffer.core.calibration import _shift_rule as rule_module
 from skpuffer.core.coupling import ShiftBound
 from skpuffer.core.laws import LAWS
@@ -193,6 +194,22 @@ def test_several_columns_need_what_the_best_coupling_needs(law, examples):
     run()
 
 
+@EVERY
+def test_couplings_are_sought_in_units_of_the_weights(law, rule):
+    # A plan for unlike units needs more noise, and the rule that refines none keeps it.
+    first, second = np.random.default_rng(3).integers(0, 9, (2, 12, 2)).astype(float)
+    weights, budget = np.array([0.5, 0.0625]), Budget(3.0, 0.7)
+    expected = unit(pair(first, second, weights), law, rule, budget)
+    for factors in np.array([[512.0, 4096.0], [2.0**-9, 2.0**-2]]):
+        moved = pair(first * factors, second * factors, weights * factors)
+        assert unit(moved, law, rule, budget) == pytest.approx(expected, rel=1e-9)
+    # Far below one and far above they are refined alike.
+    for power in (-30, 30):
+        moved = pair(first * 2.0**power, second * 2.0**power, weights)
+        found = unit(moved, law, rule, budget) * 2.0**-power
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_plan_of_least_squares_is_improved_upon():
     # Some coupling is better for this cost than the best one for squares.
     first, second = np.random.default_rng(5).normal(size=(2, 8, 2)).round(1) ** 3
@@ -228,6 +245,52 @@ def test_a_refinement_that_is_worse_is_not_kept(law, monkeypatch):
     answer = RULES["transport"]().calibrate(item, LAWS[law](), budget)
     assert answer.unit == unit(plain, law, "transport", budget)
     assert answer.witness is not worse
+
+
+@pytest.mark.parametrize("far", [0.0, 2.0**40])
+@pytest.mark.parametrize(
+    ("rule", "law", "alpha"),
+    [
+        ("transport", "laplace", 3.0),
+        ("alpha_wasserstein", "laplace", math.inf),
+        ("w_inf", "gaussian", 2.0),
+    ],
+)
+def test_what_a_search_among_many_points_is_given(rule, law, alpha, far, monkeypatch):
+    rng = np.random.default_rng(9)
+    first, second = (rng.integers(-9, 30, (n, 3)) / 4 for n in (8, 7))
+    first[:, 1] = second[:, 1] = 5.0
+    first[0], second[0] = [-20.0, 5.0, 40.0], [12.0, 5.0, -30.0]
+    weights = np.array([2.0, 0.0, 0.5])
+    item = pair(first + far, second + far, weights)
+    budget, chosen, noise = Budget(alpha, 0.8, 2), RULES[rule](), LAWS[law]()
+    given = []
+    monkeypatch.setattr(rule_module, "EXACT_LIMIT", 6)
+    monkeypatch.setattr(
+        searched_module, "descended_plan", lambda *all: given.extend(all) or all[0]
+    )
+    answer = chosen.calibrate(item, noise, budget)
+    start, unit, x, y, costs_at, scale_of, effort = given
+    assert scale_of(start) == pytest.approx(unit, rel=1e-9)
+    assert answer.unit == pytest.approx(unit, rel=1e-9)
+    assert effort.solves == 0.75 * item.effort.solves
+    # Points of the columns that move in their units, about one origin for both.
+    a, b = (side.support[:, [0, 2]] for side in (item.first, item.second))
+    moved = (a[:, None] - b[None]) / weights[[0, 2]]
+    assert (x[:, None] - y[None] == moved).all()
+    both = np.concatenate([x, y])
+    assert (both.min(axis=0) == -both.max(axis=0)).all()
+    # What each pair of them costs.
+    for level in (0, 2):
+        found = costs_at(1.5, level).table(np.arange(len(a)), np.arange(len(b)))
+        if rule == "transport":
+            flat = moved.reshape(-1, 2)
+            expected = cost(law, flat, alpha=alpha, scale=1.5, copies=2)
+        else:
+            z = np.abs(moved) / 1.5
+            d = z.sum(axis=2) if law == "laplace" else (z**2).sum(axis=2)
+            expected = 64 * 2**level * 2 * d.ravel() / 0.8
+        assert found.ravel() == pytest.approx(expected, rel=1e-6)
 
 
 # --- the grid ---

@@ -108,10 +108,22 @@ def test_metrics():
     assert ordinal(3).tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     assert mean_distance(ordinal(3)) == pytest.approx(4 / 3)
     assert mean_distance(discrete(1)) == 1
+    assert mean_distance(3 * discrete(2)) == 3
     nearly = np.array([[0, 1.0], [1.0 + 1e-15, 0]])
     checked = check_distances(nearly, 2)
     assert (checked == checked.T).all()
     assert check_distances([[0]], 1).tolist() == [[0]]
+    # Round-off is in parts of the largest distance, not of one nor of the mean.
+    for size in (1e-9, 1.0, 1e9):
+        nearly = [
+            [0, size, size / 2],
+            [size * (1 + 9e-13), 0, size],
+            [size / 2, size, 0],
+        ]
+        assert check_distances(nearly, 3)[0, 1] == size * (1 + 9e-13)
+        nearly[1][0] = size * (1 + 2e-12)
+        with pytest.raises(ValueError, match="symmetric"):
+            check_distances(nearly, 3)
     # No triangle inequality is asked for.
     assert check_distances([[0, 1, 9], [1, 0, 1], [9, 1, 0]], 3)[0, 2] == 9
 
@@ -223,6 +235,32 @@ def test_divergences_of_distributions_with_gaps():
         500.0,
     )
     assert truth <= value * (1 + 1e-15) <= truth * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_divergences_cover_the_errors_of_probabilities(alpha):
+    # Halves of either distribution that an error of 2^-20 makes larger or smaller:
+    # sums stay one, and the likelier half of the ratios is raised.
+    rng, error = np.random.default_rng(14), Fraction(1, 2**20)
+    for size in (1, 2, 3, 6):
+        halves = rng.dirichlet(np.full(size, 0.4), (40, 4)) * 2.0**29
+        # Whole parts of 2^-30, so that floats are exact.
+        units = np.maximum(np.rint(halves), 1)
+        units[..., 0] += 2**29 - units.sum(axis=2)
+        p, q = (np.hstack([units[:, k], units[:, k + 1]]) / 2**30 for k in (0, 2))
+        bounds = renyi_up(p, q, alpha, error=float(error))
+        plain = renyi_up(p, q, alpha)
+        up = np.repeat([1 + error, 1 - error], size)
+        for bound, near, first, second in zip(bounds, plain, p, q, strict=True):
+            for more, less in ((up, up[::-1]), (up[::-1], up)):
+                moved = [
+                    [Fraction(x) * factor for x, factor in zip(row, side, strict=True)]
+                    for row, side in ((first, more), (second, less))
+                ]
+                assert exact_divergence(*moved, alpha) <= bound
+            # What it costs: the error twice, and once more in the sum.
+            terms = 0 if alpha == math.inf else 2 / (alpha - 1)
+            assert bound <= near + (2 + terms) * float(error) * (1 + 1e-6)
 
 
 def test_dependence():
@@ -398,6 +436,27 @@ def test_the_scale_falls_with_epsilon():
         assert (np.diff(scales) <= 0).all()
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 20.0, 50.0])
+def test_scales_of_a_single_column_are_in_the_units_of_its_distances(epsilon):
+    rng = np.random.default_rng(8)
+    distances, counts = random_metric(rng, 3), np.array([[2, 1, 0], [1, 0, 3]])
+    sides = list(map(rows_of, counts))
+    for rule in ROW_RULES.values():
+
+        def scale(weight, unit, rule=rule):
+            pair = RowPair(*sides, np.array([weight]), (distances * unit,))
+            return calibrate([pair], LAW, rule(), Budget(1.5, epsilon)).scale[0]
+
+        expected = scale(1.0, 1.0)
+        for weight in (1e-4, 1e4):
+            assert scale(weight, 1.0) == pytest.approx(expected, rel=1e-4)
+            moved = scale(1.0, weight) / weight
+            assert moved == pytest.approx(expected, rel=1e-4)
+    if epsilon < 50:
+        # Less noise than the last one, of the exact rule, is too little.
+        assert both_directions(counts, distances, expected * 0.999, 1.5) > epsilon
+
+
 def test_copies_of_a_row():
     counts = np.array([[9, 1], [10, 0]])
     pair, budget = pair_of(counts, discrete(2)), Budget(2.0, 0.2, n_releases=2)
@@ -519,6 +578,18 @@ def test_bounds_are_those_of_the_binomial():
     assert bounds.support[:, 0].tolist() == [0, 2, 3]
 
 
+def test_bounds_leave_room_for_the_round_off_of_a_quantile():
+    # One row of very many, and all rows: the bounds in closed form.
+    for n, beta in ((10**6, 1e-3), (300, 0.05), (40, 1e-9)):
+        bounds = population_rows(rows_of([1, n - 1]), 2, beta)
+        lower = bounds.probabilities[0] if bounds.support[0, 0] == 0 else 0.0
+        exact = -math.expm1(math.log1p(-beta / 2) / n)
+        assert exact * (1 - 2e-9) - 2.0**-39 <= lower <= exact * (1 - 5e-10)
+        bounds = population_rows(rows_of([n, 0]), 2, beta)
+        exact = math.exp(math.log(beta / 2) / n)
+        assert exact * (1 - 2e-9) <= bounds.probabilities[0] <= exact * (1 - 5e-10)
+
+
 @pytest.mark.parametrize("alpha", [1.5, 4.0, math.inf])
 def test_any_population_within_the_bounds_keeps_the_promise(alpha):
     rng = np.random.default_rng(21)
@@ -588,6 +659,33 @@ def test_the_divergence_of_any_pair_at_any_scale():
         (discrete(2),) * 17,
     )
     assert math.isfinite(exact_divergence_of(wide, Budget(3.0, 1.0), np.ones(17)))
+
+
+def test_a_rare_row_of_either_side_counts_as_a_product_that_may_vanish():
+    # 2^-62 in each of fifteen columns is 1e-280; a row in 1e12 is too rare beside it.
+    rows = np.zeros((2, 15))
+    rows[1] = 1
+    scale = np.full(15, 1 / 276)
+    for masses, known in (([1.0, 1e3], True), ([1.0, 1e12], False)):
+        sides = [Conditional.from_rows(rows, mass) for mass in (masses, [1.0, 1.0])]
+        for both in (sides, sides[::-1]):
+            pair = RowPair(*both, np.ones(15), (discrete(2),) * 15)
+            found = ChannelMixtures.of(pair, pair.bound).divergence(2.0, scale)
+            assert math.isfinite(found) == known
+
+
+def test_transport_speaks_where_a_product_may_vanish():
+    theta = 1 / 276
+    rows = np.zeros((3, 16))
+    rows[1:, 0] = 1
+    sides = Conditional.from_rows(rows[:2]), Conditional.from_rows(rows)
+    pair = RowPair(*sides, np.ones(16), (discrete(2),) * 16)
+    budget, scale = Budget(2.0, 0.2), np.full(16, theta)
+    assert ChannelMixtures.of(pair, pair.bound).divergence(2.0, scale) == math.inf
+    # One row in six moves, as far as a channel lets it.
+    found = exact_divergence_of(pair, budget, scale)
+    table = Channel.of(discrete(2), theta).table(alpha=2.0)
+    assert found == pytest.approx(math.log(5 / 6 + math.exp(table[0, 1]) / 6))
 
 
 def test_a_single_category_says_nothing():

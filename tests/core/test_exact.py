@@ -5,7 +5,7 @@ import math
 import numpy as np
 import oracles
 import pytest
-from core_support import bounded, conditional, pair, rounded
+from core_support import bounded, conditional, pair, rounded, step_of
 
 from skpuffer.core.calibration import (
     RULES,
@@ -34,6 +34,12 @@ def truth(law, item, scale, alpha):
         oracles.mixture_divergence(*p, *q, law=law, scale=scale, alpha=alpha)
         for p, q in (sides, sides[::-1])
     )
+
+
+def atoms_of(item):
+    """Both directions, each with the atoms and masses of either side."""
+    sides = [(side.support[:, 0], side.mass) for side in (item.first, item.second)]
+    return sides, sides[::-1]
 
 
 def random_item(rng):
@@ -133,6 +139,16 @@ def test_no_smaller_than_the_floor(law):
     assert 1e-3 <= scale <= 0.2
     assert truth(law, item, scale, 2.0) <= divergence
     assert scale_of(item, law, Budget(2.0, divergence * (1 + 1e-12))) == 0
+
+
+@EACH_LAW
+@pytest.mark.parametrize("far", [2.0**27, -(2.0**27)])
+def test_the_floor_is_within_reach_of_the_release_grid(law, far):
+    # As above, where the data are so far off that their grid needs more noise.
+    item = pair([far, far + 1], [far, far + 1], masses=([1, 1], [1, 2]))
+    divergence = MixtureWitness.of(item).mixtures.divergence(2.0)
+    scale = scale_of(item, law, Budget(2.0, divergence * (1 - 1e-9)))
+    assert 2.0**-4 * (1 - 1e-5) <= scale <= 0.2
 
 
 def test_a_longer_shift_may_need_less_noise():
@@ -274,6 +290,84 @@ def test_the_witness_vouches_for_no_noise_too():
     divergence = witness.mixtures.divergence(2.0)
     assert rule.holds(witness, law, Budget(2.0, divergence), none)
     assert not rule.holds(witness, law, Budget(2.0, divergence * 0.999), none)
+
+
+@EACH_LAW
+def test_the_divergence_at_other_orders(law):
+    rule, noise = RULES["exact"](), LAWS[law]()
+    for seed in range(3):
+        rng = np.random.default_rng([11, seed])
+        places = np.cumsum(rng.uniform(0.5, 2, 8))
+        item = pair(places[:-1], places[1:], masses=rng.integers(1, 50, (2, 7)))
+        answer = calibrate([item], noise, rule, Budget(2.0, 0.4))
+        step = np.array([step_of(answer.scale[0])])
+        witness = MixtureWitness.of(item).on_grid(step)
+        for alpha in (1.2, 2.0, 7.0):
+            exact = truth(law, item, answer.scale[0], alpha)
+            # Rough for many orders, sharper for one.
+            assert exact <= answer.divergence(alpha) * (1 + 1e-10) <= exact * 1.001
+            found = rule.divergence(witness, noise, Budget(alpha, 0.4), answer.scale)
+            assert exact <= found * (1 + 1e-10) <= exact * 1.00001
+            apart = RULES["transport"]().divergence(
+                witness.bound, noise, Budget(alpha, 0.4), answer.scale
+            )
+            assert found < 0.9 * apart
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_several_orders_at_once_and_one_order_again(rule):
+    items = [
+        pair([0.0, 1.0, 4.0], [0.0, 2.0], masses=([3, 1, 1], [2, 2])),
+        pair([0.0, 1.0], [0.0, 3.0], masses=([30, 1], [9, 1])),
+    ]
+    answer, fresh = (
+        calibrate(items, LAWS["laplace"](), RULES[rule](), Budget(2.0, 0.5))
+        for _ in range(2)
+    )
+    orders = (1.5, 2.0, 2.0, 2.0, 9.0, 1.5)
+    each = [answer.divergence(alpha) for alpha in orders]
+    assert answer.at(orders) == pytest.approx(each, rel=1e-3)
+    assert each[1:4] == pytest.approx([each[1]] * 3, rel=1e-3)
+    assert each[0] < each[1] < each[4]
+    # What is known of finite orders does not blur the infinite one.
+    last = answer.divergence(math.inf)
+    assert last == pytest.approx(fresh.divergence(math.inf), rel=1e-3)
+
+
+def test_the_divergence_of_copies_and_without_noise():
+    rule, transport = RULES["exact"](), RULES["transport"]()
+    item = pair([0.0, 1.0, 4.0], [0.0, 1.0, 4.0], masses=([3, 1, 1], [2, 2, 2]))
+    witness, scale = MixtureWitness.of(item), np.array([1.5])
+    # The mean of copies is sufficient under Gaussian noise, and under no other.
+    for copies in (1, 3):
+        budget = Budget(3.0, 0.6, copies)
+        for law in ("gaussian", "laplace", "exponential"):
+            found = rule.divergence(witness, LAWS[law](), budget, scale)
+            apart = transport.divergence(witness.bound, LAWS[law](), budget, scale)
+            if law == "gaussian" or (law == "laplace" and copies == 1):
+                alone = scale[0] / math.sqrt(copies)
+                exact = max(
+                    oracles.mixture_divergence(*p, *q, law=law, scale=alone, alpha=3.0)
+                    for p, q in atoms_of(item)
+                )
+                assert exact <= found * (1 + 1e-10) <= exact * 1.00001
+            else:
+                assert found == apart
+    # Without noise it is that of the atoms, whatever the law and the copies.
+    for law in LAWS:
+        for copies in (1, 2):
+            budget = Budget(3.0, 0.6, copies)
+            found = rule.divergence(witness, LAWS[law](), budget, np.zeros(1))
+            p, q = np.array([3, 1, 1]) / 5, np.array([2, 2, 2]) / 6
+            moments = (p**3 / q**2).sum(), (q**3 / p**2).sum()
+            assert found == pytest.approx(math.log(max(moments)) / 2, rel=1e-9)
+    # Of two points nothing is below transport, to the last bit.
+    points = MixtureWitness.of(pair([0.0], [3.0])).compressed(16)
+    for law in MIXTURES:
+        for alpha in (1.1, 2.0, 5.0):
+            options = LAWS[law](), Budget(alpha, 0.6), scale
+            apart = transport.divergence(points.bound, *options)
+            assert rule.divergence(points, *options) == apart
 
 
 def test_an_estimate_does_not_vouch(monkeypatch):

@@ -5,10 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import rounded
+from core_support import cost, rounded
 from scipy.optimize import linprog
 
-from skpuffer.core.calibration import RULES, Budget, Pair, calibrate
+from skpuffer.core.calibration import (
+    RULES,
+    Budget,
+    CalibrationError,
+    Pair,
+    calibrate,
+)
 from skpuffer.core.channels import (
     Channel,
     RowPair,
@@ -16,6 +22,7 @@ from skpuffer.core.channels import (
     RowTransport,
     RowWitness,
     WorstRow,
+    _plans,
     _rows,
     _transport,
     discrete,
@@ -26,6 +33,7 @@ from skpuffer.core.channels._witness import Moves
 from skpuffer.core.laws import LAWS
 from skpuffer.core.plans import (
     Effort,
+    Plan,
     TransportPlanError,
     _cells,
     _costs,
@@ -33,6 +41,7 @@ from skpuffer.core.plans import (
     cells_of,
     coarse_plan,
     in_place_plan,
+    quadratic_plan,
 )
 from skpuffer.core.prior import Conditional, common_masses
 
@@ -147,8 +156,8 @@ def test_without_categories_it_is_the_numeric_rule(law):
         assert (wide.scale >= mixed.scale).all()
 
 
-@pytest.mark.parametrize("alpha", [2.0, 4.0])
-def test_the_scale_is_that_of_a_linear_programme(alpha):
+@pytest.mark.parametrize(("alpha", "copies"), [(2.0, 1), (4.0, 1), (1.5, 3)])
+def test_the_scale_is_that_of_a_linear_programme(alpha, copies):
     rng = np.random.default_rng(13)
     law = LAWS["laplace"]()
     for _ in range(8):
@@ -156,7 +165,7 @@ def test_the_scale_is_that_of_a_linear_programme(alpha):
         first, second = (
             Conditional.from_rows(random_rows(rng, 8, 3)) for _ in range(2)
         )
-        budget, weights = Budget(alpha, 0.8), np.array([1.0, 0.7])
+        budget, weights = Budget(alpha, 0.8, copies), np.array([1.0, 0.7])
         pair = RowPair(first, second, weights, (None, distances))
         unit = RowTransport().calibrate(pair, law, budget).unit
 
@@ -178,8 +187,8 @@ def test_the_scale_is_that_of_a_linear_programme(alpha):
                 for j in range(m):
                     sums[n + j, j::m] = 1
                 shares = np.concatenate([a.probabilities, b.probabilities])
-                cost = np.exp((alpha - 1) * moved).ravel()
-                values.append(linprog(cost, A_eq=sums, b_eq=shares).fun)
+                costs = np.exp((alpha - 1) * copies * moved).ravel()
+                values.append(linprog(costs, A_eq=sums, b_eq=shares).fun)
             return max(values)
 
         target = math.exp(budget.log_target)
@@ -205,6 +214,25 @@ def test_channels_of_two_directions_have_plans_of_their_own():
     assert RowPair(first, second, np.ones(1), (ordinal(2),)).symmetric
 
 
+@EACH_LAW
+@pytest.mark.parametrize("alpha", [1.5, 4.0])
+def test_the_worst_of_any_two_rows_of_a_set(law, alpha):
+    # The widest shift of each number, and the worst inputs of each channel.
+    columns = (None, discrete(2), None, ordinal(3), discrete(1))
+    scale, ends = np.array([1.5, 0.8, 4.0, 0.6, 0.0]), np.array([[3.0, 1.0]])
+    expected = cost(law, ends, alpha=alpha, scale=scale[[0, 2]])[0] / (alpha - 1)
+    for place in (1, 3):
+        rows = Channel.of(columns[place], scale[place]).probabilities
+        moments = (rows[:, None] ** alpha * rows[None] ** (1 - alpha)).sum(axis=2)
+        expected += math.log(moments.max()) / (alpha - 1)
+    item = RowRange(WorstRow(ends, columns), np.ones(5))
+    rule, noise, budget = RowTransport(), LAWS[law](), Budget(alpha, 1.0)
+    found = rule.divergence(item.bound, noise, budget, scale)
+    assert found == pytest.approx(expected, rel=1e-12)
+    answer = calibrate([item], noise, rule, budget)
+    assert 1 - 1e-4 < answer.divergence(alpha) <= 1
+
+
 def test_a_column_without_noise_must_not_move():
     first = Conditional.from_rows([[1.0, 0.0], [1.0, 1.0]])
     second = Conditional.from_rows([[1.0, 0.0]])
@@ -225,6 +253,17 @@ def test_a_column_without_noise_must_not_move():
     assert all(part.is_zero for part in still.directions)
 
 
+def test_shifts_that_vanish_in_their_units_are_found_beside_others_that_stay():
+    weights = np.array([1e10])
+    tiny, still = (
+        RowRange(WorstRow(np.array([[span]]), (None,)), weights)
+        for span in (5e-324, 0.0)
+    )
+    for pairs in ([tiny], [still, tiny], [tiny, still]):
+        with pytest.raises(CalibrationError, match="units of the column weights"):
+            calibrate(pairs, LAWS["laplace"](), RowTransport(), Budget(2.0, 1.0))
+
+
 def test_a_failed_refinement_costs_noise_alone(monkeypatch):
     rng = np.random.default_rng(14)
     pair = RowPair(
@@ -243,6 +282,35 @@ def test_a_failed_refinement_costs_noise_alone(monkeypatch):
 
     monkeypatch.setattr(_transport, "solved_plan", fail)
     assert RowTransport().calibrate(pair, law, budget).unit >= best
+
+
+def test_plans_are_solved_again_as_long_as_that_gains(monkeypatch):
+    rng = np.random.default_rng(95)
+    distances = random_metric(rng, 3)
+    sides = [Conditional.from_rows(random_rows(rng, 7, 3)) for _ in range(2)]
+    pair = RowPair(*sides, np.array([1.0, 0.5]), (None, distances))
+    law, budget = LAWS["gaussian"](), Budget(8.0, 0.5)
+    found = RowTransport().calibrate(pair, law, budget).unit
+    monkeypatch.setattr(_transport, "_MAX_REFINEMENTS", 1)
+    assert found < 0.997 * RowTransport().calibrate(pair, law, budget).unit
+
+
+def test_a_plan_that_needs_more_is_not_kept(monkeypatch):
+    rng = np.random.default_rng(16)
+    sides = [Conditional.from_rows(random_rows(rng, 9, 3)) for _ in range(2)]
+    pair = RowPair(*sides, np.ones(2), (None, discrete(3)))
+    law, budget, rule = LAWS["laplace"](), Budget(3.0, 0.5), RowTransport()
+    first, second, _ = common_masses(*sides)
+
+    def crossed(*_):
+        rows, columns = (np.repeat(np.arange(len(m)), m) for m in (first, second))
+        return Plan(rows, columns[::-1], np.ones_like(rows))
+
+    monkeypatch.setattr(_transport, "solved_plan", crossed)
+    found = rule.calibrate(pair, law, budget)
+    assert found.unit == rule.unit_scale(pair.bound, law, budget, pair.weights)
+    start = RowWitness((pair.direction(crossed()),))
+    assert found.unit < rule.unit_scale(start, law, budget, pair.weights)
 
 
 # --- very many rows -------------------------------------------------------------
@@ -325,6 +393,17 @@ def test_the_search_without_cells(monkeypatch):
     assert RowTransport().calibrate(pair, law, budget).unit <= best * 1.1
 
 
+@EACH_LAW
+@pytest.mark.parametrize("budget", [Budget(1.5, 1.0), Budget(8.0, 0.5, n_releases=3)])
+def test_the_search_ends_at_the_optimum_of_its_own_cost(monkeypatch, law, budget):
+    # A plan for another order, or for one copy, needs up to a fifth more.
+    best = RowTransport().calibrate(crowd(2), LAWS[law](), budget).unit
+    monkeypatch.setattr(_rows, "EXACT_LIMIT", 10)
+    monkeypatch.setattr(_cells, "CELLS", 60)
+    found = RowTransport().calibrate(crowd(2), LAWS[law](), budget).unit
+    assert found <= best * 1.0005
+
+
 @pytest.mark.parametrize("solves", [0, 1, 3])
 def test_plans_of_the_search_are_couplings(monkeypatch, solves):
     law, budget = LAWS["gaussian"](), Budget(3.0, 0.7)
@@ -397,6 +476,26 @@ def test_both_directions_share_the_effort(monkeypatch):
     assert calls[0] == 4
 
 
+def test_the_first_plan_and_the_search_share_the_effort(monkeypatch):
+    spent = []
+
+    def searched(plan, unit, *others, enough):
+        spent.append(others[-1].solves)
+        return plan
+
+    def quadratic(*given, effort):
+        spent.append(effort.solves)
+        return quadratic_plan(*given, effort=effort)
+
+    monkeypatch.setattr(_rows, "EXACT_LIMIT", 10)
+    monkeypatch.setattr(_cells, "CELLS", 1)
+    monkeypatch.setattr(_rows, "quadratic_plan", quadratic)
+    monkeypatch.setattr(_plans, "descended_plan", searched)
+    pair = replace(crowd(6), effort=Effort(solves=80))
+    RowTransport().calibrate(pair, LAWS["laplace"](), Budget(4.0, 1.0))
+    assert spent == [20, 60]
+
+
 def test_weights_of_zero_do_not_count_in_the_embedding():
     rows = Conditional.from_rows([[5.0, 0.0], [9.0, 1.0]])
     pair = RowPair(rows, rows, np.array([0.0, 2.0]), (None, discrete(2)))
@@ -412,3 +511,53 @@ def test_equal_rows_stay_where_they_are():
     plan = in_place_plan(rows, rows, mass, mass, pytest.fail)
     assert plan.rows.tolist() == plan.columns.tolist() == [0, 1]
     assert plan.mass.tolist() == [1, 2]
+
+
+def test_points_share_an_origin_in_the_middle_of_both():
+    # Sums of powers of two: exact near the origin and far from it.
+    rng = np.random.default_rng(15)
+    first, second = (rng.integers(0, 32, (n, 3)) / 4 for n in (9, 5))
+    first[:, 2], second[:, 2] = rng.integers(0, 3, 9), rng.integers(0, 3, 5)
+    first[3, 0], second[2, 1] = -20.0, 30.0
+    found = []
+    for far in (0.0, 2.0**40):
+        sides = [
+            Conditional.from_rows(rows + [far, -far, 0.0]) for rows in (first, second)
+        ]
+        pair = RowPair(*sides, np.array([2.0, 4.0, 1.0]), (None, None, ordinal(3)))
+        points, others = pair.points
+        both = np.concatenate([points, others])[:, :2]
+        assert (both.min(axis=0) == -both.max(axis=0)).all()
+        moved = sides[0].support[:, None, :2] - sides[1].support[None, :, :2]
+        assert (points[:, None, :2] - others[None, :, :2] == moved / [2, 4]).all()
+        found.append(both)
+    assert (found[0] == found[1]).all()
+
+
+def test_keys_add_numbers_in_their_units():
+    rows = Conditional.from_rows([[1.0, 2.0, 7.0, 1.0], [4.0, 6.0, 7.0, 0.0]])
+    other = Conditional.from_rows([[2.0, 0.5, 7.0, 1.0]])
+    weights = np.array([0.5, 4.0, 0.0, 1.0])
+    pair = RowPair(rows, other, weights, (None, None, None, discrete(2)))
+    first, second = pair.keys
+    assert first.tolist() == [2.5, 9.5]
+    assert second.tolist() == [4.125]
+
+
+def test_the_embedding_keeps_distances_in_their_units():
+    distances = np.array([[0, 1.0, 5], [1, 0, 3], [5, 3, 0]])
+    # The last code stands for any category, and is as far from each.
+    rows = Conditional.from_rows(
+        [[x, y, code] for x, y in ((0.0, 7.0), (2.0, 9.0)) for code in (0.0, 2.0, 3.0)]
+    )
+    for weights in ([0.5, 0.0, 0.25], [4.0, 1.0, 2.0]):
+        pair = RowPair(rows, rows, np.array(weights), (None, None, distances))
+        points = pair.embedded(rows)
+        found = np.linalg.norm(points[:, None] - points[None], axis=2)
+        apart = rows.support[:, None] - rows.support[None]
+        numbers = [
+            apart[..., k] / weight for k, weight in enumerate(weights[:2]) if weight
+        ]
+        moved = (apart[..., 2] != 0) * 3 / weights[2]
+        expected = np.sqrt(sum(part**2 for part in [*numbers, moved]))
+        assert found == pytest.approx(expected, rel=1e-12)
