@@ -79,7 +79,15 @@ def test_costs_that_the_solver_cannot_take_raise(bad):
 
 @pytest.mark.parametrize(
     "mass",
-    [[0, 2], [-1, 3], [1.0, 1.0], [], [[1, 1]], np.array([1, 1.5], dtype=object)],
+    [
+        [0, 2],
+        [-1, 3],
+        [1.0, 1.0],
+        [],
+        np.array([], dtype=int),
+        [[1, 1]],
+        np.array([1, 1.5], dtype=object),
+    ],
 )
 def test_masses_that_are_not_positive_integers_raise(mass):
     for first, second in ((mass, [1, 1]), ([1, 1], mass)):
@@ -95,13 +103,22 @@ def test_unequal_totals_and_wrong_shapes_raise():
     flat = np.ones(2)
     points = np.eye(2)
     for builder in BUILDERS:
-        for bad in (flat, np.ones((2, 3)), np.ones((2, 0))):
-            with pytest.raises(ValueError, match="points have shapes"):
-                builder(points, bad, [1, 1], [1, 1])
+        nothing = np.ones((2, 0))
+        for bad in (flat, np.ones((2, 3)), nothing, points[..., np.newaxis]):
+            for sides in ((points, bad), (bad, points)):
+                with pytest.raises(ValueError, match="points have shapes"):
+                    builder(*sides, [1, 1], [1, 1])
+        with pytest.raises(ValueError, match="points have shapes"):
+            builder(nothing, nothing, [1, 1], [1, 1])
         with pytest.raises(ValueError, match="2 and 2 points, but 1 and 2"):
             builder(points, points, [2], [1, 1])
-        with pytest.raises(ValueError, match="must be finite"):
-            builder(np.full((2, 2), math.inf), points, [1, 1], [1, 1])
+        with pytest.raises(ValueError, match="2 and 2 points, but 2 and 1"):
+            builder(points, points, [1, 1], [2])
+        for far in (math.inf, -math.inf, math.nan):
+            bad = np.array([[0.0, 1], [far, 0]])
+            for sides in ((points, bad), (bad, points)):
+                with pytest.raises(ValueError, match="must be finite"):
+                    builder(*sides, [1, 1], [1, 1])
 
 
 def spoil_solver(monkeypatch, spoil=lambda plan: plan, **warning):
@@ -132,6 +149,8 @@ SPOILT = {
     "nan": changed({(1, 0): math.nan}),
     "infinite": changed({(1, 0): math.inf}),
     "fraction": changed({(0, 0): -0.01, (0, 1): 0.01, (1, 0): 0.01, (1, 1): -0.01}),
+    "a little less": changed({(0, 0): -0.01}),
+    "a little more": changed({(1, 0): 0.01}),
     "nothing": np.zeros_like,
 }
 
