@@ -479,6 +479,26 @@ def test_costs_add_up_over_columns(power, table, monkeypatch):
     )
 
 
+def test_no_table_holds_all_pairs_of_very_many_values():
+    # Of either side the values count once, however often they occur.
+    rng, seen = np.random.default_rng(15), []
+
+    def cost(distance):
+        seen.append(distance.size)
+        return distance
+
+    for n, m, few in ((2000, 2000, False), (2, 100_000, False), (300, 300, True)):
+        seen.clear()
+        column = Column(rng.normal(size=n).repeat(2), rng.normal(size=m).repeat(2))
+        costs = SummedCosts(1.0)
+        costs.add(column, cost)
+        assert (max(seen) == n * m) == column.few == few
+        assert max(seen) <= 2**17
+        found = costs.table(np.arange(2 * n)[-4:], np.arange(2 * m)[-3:])
+        gaps = np.abs(column.values[-4:, None] - column.others[None, -3:])
+        np.testing.assert_allclose(found, gaps, rtol=1e-3, atol=1e-3)
+
+
 def test_the_farthest_of_two_columns():
     rng = np.random.default_rng(14)
     for offset in (-40.0, -1.0, 0.0, 1.0, 40.0):

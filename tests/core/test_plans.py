@@ -8,12 +8,14 @@ import pytest
 from plans_support import assert_coupling, dense, pair_masses
 
 from skpuffer.core.plans import (
+    Plan,
     TransportPlanError,
     _exact,
     emd_plan,
     projected_plan,
     quadratic_plan,
 )
+from skpuffer.core.plans._plan import check_coupling
 
 BUILDERS = [quadratic_plan, projected_plan]
 
@@ -44,6 +46,25 @@ def test_int64_masses_with_a_total_beyond_int64():
     plan = emd_plan(mass, mass[::-1], np.ones((3, 3)))
     assert_coupling(plan, mass, mass[::-1])
     assert plan.mass.dtype == object
+
+
+def test_int64_masses_with_the_largest_total_of_int64():
+    mass = np.array([2**62, 2**62 - 4, 3])
+    plan = emd_plan(mass, mass[::-1], 1 - np.eye(3))
+    assert_coupling(plan, mass, mass[::-1])
+    assert plan.mass.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", [np.int64, object])
+def test_what_is_no_coupling_is_stopped(kind):
+    left, right = np.array([3, 2], dtype=kind), np.array([1, 4], dtype=kind)
+    rows, columns = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
+    good = Plan(rows[:3], columns[:3], np.array([1, 2, 2], dtype=kind))
+    assert check_coupling(good, left, right) is good
+    for mass in ([1, 2, 2, 0], [2, 1, 3, -1], [1, 2, 1, 1], [1, 2, 2, 1]):
+        bad = Plan(rows, columns, np.array(mass, dtype=kind))
+        with pytest.raises(TransportPlanError, match="not a coupling"):
+            check_coupling(bad, left, right)
 
 
 def test_large_masses_keep_the_optimum():
