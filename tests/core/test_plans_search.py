@@ -146,7 +146,7 @@ def test_no_direction_spreads_the_points_more_than_the_principal_one(seed):
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-@pytest.mark.parametrize("scale", [1e-200, 2.0**-30, 2.0**40, 1e200])
+@pytest.mark.parametrize("scale", [1e-200, 2.0**-30, 1e200, 8e307])
 @pytest.mark.parametrize("narrow", [0.3, 1e-170])
 def test_the_scale_of_the_points_does_not_matter(builder, scale, narrow):
     # Of either side the farthest point decides, and one side may lie in the middle.
