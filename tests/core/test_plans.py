@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -78,6 +79,22 @@ def test_large_masses_keep_the_optimum():
         assert_coupling(plan, mass_a, mass_b)
         value = (dense(plan, 6, 7) * cost).sum() / mass_a.sum()
         assert value == pytest.approx(optimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_masses_are_rounded_by_their_largest_remainders(seed):
+    rng = np.random.default_rng(seed)
+    mass = [int(v) ** 3 for v in rng.integers(1, 10**8, 40)]
+    total, units = sum(mass), 2**50
+    found = _exact._quantise(np.array(mass, dtype=object), total).tolist()
+    assert sum(found) == units
+    exact = [Fraction(v * units, total) for v in mass]
+    up = [n - math.floor(v) for n, v in zip(found, exact, strict=True)]
+    assert set(up) == {0, 1}
+    left = [v - math.floor(v) for v in exact]
+    raised = [v for v, n in zip(left, up, strict=True) if n]
+    lowered = [v for v, n in zip(left, up, strict=True) if not n]
+    assert min(raised) >= max(lowered)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-12, 1.0, 1e12, 1e300])
