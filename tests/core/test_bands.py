@@ -172,9 +172,11 @@ def test_what_a_band_cannot_be_made_of_is_refused():
         with pytest.raises(ValueError, match="without weights"):
             quantile_band(group, low=0, high=9, error=0.1)
     group = conditional([1.0, 5.0])
-    for low, high in [(2, 9), (0, 4), (9, 0), (5, 5)]:
+    same = conditional([5.0, 5.0])
+    cases = [(group, 2, 9), (group, 0, 4), (group, 9, 0), (group, 5, 5), (same, 5, 5)]
+    for rows, low, high in cases:
         with pytest.raises(ValueError, match="outside"):
-            quantile_band(group, low=low, high=high, error=0.1)
+            quantile_band(rows, low=low, high=high, error=0.1)
 
 
 def test_levels_at_the_ends_of_the_unit_interval():

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from plans_support import assert_coupling, pair_masses
 from scipy.optimize import linprog
 
 from skpuffer.core.calibration import RULES, Budget, Pair
@@ -38,6 +39,22 @@ def feasible(a, b, allowed):
         bounds=[(0, 1 if ok else 0) for ok in allowed.ravel()],
     )
     return answer.status == 0
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
+@pytest.mark.parametrize("seed", range(4))
+def test_masses_and_costs_of_any_size_against_linear_programmes(seed, scale):
+    rng = np.random.default_rng(20 + seed)
+    n, m = rng.integers(2, 6, 2)
+    masses = pair_masses(rng, n, m, 9)
+    cost = rng.integers(0, 40, (n, m)) * scale
+    # Any coupling; the dearest that there is.
+    start = emd_plan(*masses, cost.max() - cost)
+    plan = bottleneck_plan(*masses, cost, start)
+    assert_coupling(plan, *masses)
+    least = min(top for top in np.unique(cost) if feasible(*masses, cost <= top))
+    assert cost[start.rows, start.columns].max() > least
+    assert cost[plan.rows, plan.columns].max() == least
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -11,9 +11,9 @@ from core_support import conditional, cost, fixed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.core.coupling import Coupling, couple
+from skpuffer.core.coupling import Coupling, couple, plan_in_place
 from skpuffer.core.plans import Plan, TransportPlanError, monotone_plan
-from skpuffer.core.prior import common_masses
+from skpuffer.core.prior import Conditional, common_masses
 
 
 def coupled(drawn, weights=None):
@@ -156,6 +156,31 @@ def test_several_columns(drawn, blind):
         assert bound.is_zero
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weights", [(1.0, 3.0), (0.2, math.inf, 0.5), (2.0, 1, 0.1)])
+def test_several_columns_move_by_the_least_squares(seed, weights):
+    # Columns that count, in their units, against a linear programme.
+    rng = np.random.default_rng(seed)
+    weights = np.array(weights)
+    sides = [
+        conditional(rng.normal(size=(n, len(weights))), rng.integers(1, 9, n))
+        for n in rng.integers(3, 9, 2)
+    ]
+    table = np.square(
+        (sides[0].support[:, None] - sides[1].support[None]) / weights
+    ).sum(axis=2)
+    first_mass, second_mass, total = common_masses(*sides)
+    least = oracles._transport_optimum(
+        table, first_mass.astype(float), second_mass.astype(float)
+    )
+    coupling = couple(*sides, weights)
+    found = coupling.mass @ table[coupling.rows, coupling.columns]
+    assert found == pytest.approx(least / total, rel=1e-8)
+    # Nothing is shared: in place it is the same problem.
+    plan = plan_in_place(*sides, weights)
+    assert plan.mass @ table[plan.rows, plan.columns] == pytest.approx(least, rel=1e-8)
+
+
 # --- the gate ---
 
 
@@ -224,6 +249,17 @@ def test_the_gate_counts_beyond_float_precision():
     mass[0] -= 1
     with pytest.raises(TransportPlanError):
         Coupling.from_plan(first, first, Plan(index, index, mass))
+
+
+def test_the_gate_counts_where_floats_begin_to_skip():
+    # One unit from 2^53 + 1, which no float tells from 2^53.
+    support, index = np.array([[0.0], [1.0]]), np.arange(2)
+    mass = np.array([2**53 + 1, 1])
+    item = Conditional(support, mass, 2, 2.0)
+    passed = Coupling.from_plan(item, item, Plan(index, index, mass))
+    assert passed.mass.tolist() == pytest.approx([1, 2.0**-53])
+    with pytest.raises(TransportPlanError):
+        Coupling.from_plan(item, item, Plan(index, index, mass - [1, 0]))
 
 
 def test_no_mass_is_too_small_to_be_charged():

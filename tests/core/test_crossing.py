@@ -105,6 +105,17 @@ def test_fourier_and_direct_convolution_agree(monkeypatch):
     assert failure(3000, bounds) == pytest.approx(direct, abs=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 7), (8, 9), (300, 213), (64, 65)])
+def test_a_convolution_by_fourier_transforms_is_one(sizes, monkeypatch):
+    # Whatever stands at the ends: nothing is lost, and nothing comes round.
+    monkeypatch.setattr(crossing, "_DIRECT", 0)
+    rng = np.random.default_rng(sum(sizes))
+    first, second = (rng.random(n) for n in sizes)
+    found = crossing._convolve(first, second)
+    np.testing.assert_allclose(found, np.convolve(first, second), atol=1e-12)
+    assert (found >= 0).all()
+
+
 def test_tiny_errors_are_left_to_the_union_bound():
     bounds = rank_bounds(50, 1e-8)
     lower = stats.beta.cdf(bounds.lower, bounds.ranks, 51 - bounds.ranks)

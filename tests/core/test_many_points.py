@@ -233,7 +233,7 @@ def test_pairs_of_points_are_counted(monkeypatch):
 def test_a_limit_of_time_ends_a_search_early(monkeypatch):
     limit(monkeypatch)
     small_parts(monkeypatch)
-    now = [0.0]
+    now = [1e6]  # as of a machine that has run for long
 
     def clock():
         now[0] += 0.01
@@ -312,6 +312,20 @@ def test_infinite_costs_are_left_where_they_can_be():
     ]
 
 
+@pytest.mark.parametrize("far", [800.0, 1e4, 3e5, np.inf])
+def test_costs_of_any_range_are_told_apart(far):
+    # One pair costs beyond all floats, another little; an exchange spares both.
+    index, one = np.arange(2), np.ones(2, dtype=np.int64)
+    costs = SummedCosts(1.0)
+    costs.add_table(index, index, np.array([[far, 1.0], [0.5, 0.01]]))
+    x = np.array([[0.0], [1.0]])
+    plan = Search(x, x, Effort()).pass_over(Plan(index, index, one), costs)
+    assert sorted(zip(plan.rows.tolist(), plan.columns.tolist(), strict=True)) == [
+        (0, 1),
+        (1, 0),
+    ]
+
+
 def test_parts_are_compact_and_all_there(monkeypatch):
     small_parts(monkeypatch)
     rng = np.random.default_rng(11)
@@ -352,11 +366,49 @@ def test_parts_grow_when_little_is_gained(monkeypatch):
     assert (search.level, search.over, search._size) == (0, False, 24)
     # Very many points begin in smaller parts.
     assert Search(a, b, Effort(pairs=1e4))._size == 8
-    whole = Search(a, b, Effort())
-    whole._size = 10_000
-    whole.pass_over(plan, costs)
-    whole.settle(0.0)
-    assert whole.over
+
+
+def test_a_search_is_over_once_one_part_held_all(monkeypatch):
+    small_parts(monkeypatch)
+    x, index = np.arange(40.0)[:, None] / 20, np.arange(40)
+    plan, seen = Plan(index, index[::-1], np.ones(40, dtype=np.int64)), []
+    search = Search(x, x, Effort())
+    while not search.over:
+        seen.append((len(search._parts(x)), search._size))
+        search.pass_over(plan, squares(x, x))
+        search.settle(0.0)
+    assert seen == [(2, 24), (1, 48)]
+
+
+def test_a_search_is_over_with_its_effort(monkeypatch):
+    small_parts(monkeypatch)
+    x, index = np.arange(40.0)[:, None] / 20, np.arange(40)
+    plan = Plan(index, index[::-1], np.ones(40, dtype=np.int64))
+    for solves, over in ((2, True), (3, False)):
+        told = []
+        search = Search(
+            x, x, Effort(solves=solves, report=lambda *now, told=told: told.append(now))
+        )
+        search.pass_over(plan, squares(x, x))
+        search.settle(0.5)
+        assert search.over == over
+        assert told == [(1, solves), (2, solves), (2, 2)][: 2 + over]
+
+
+def test_parts_that_pay_next_to_nothing_are_left(monkeypatch):
+    monkeypatch.setattr(_descend, "_FIRST", 4)
+    monkeypatch.setattr(_descend, "_LEAST", 4)
+    index, told = np.arange(8), []
+    columns = np.array([2, 1, 0, 3, 6, 5, 4, 7])
+    for near, parts in ((0.5, 2), (0.02, 1)):
+        # Two parts far from each other; in one the moves are of 2, in one of `near`.
+        x = np.append(np.arange(4.0), 100 + near / 2 * np.arange(4))[:, None]
+        told.clear()
+        effort = Effort(report=lambda *now: told.append(now))
+        crossed = Plan(index, columns, np.ones(8, dtype=np.int64))
+        plan = Search(x, x, effort).pass_over(crossed, squares(x, x))
+        assert len(told) == parts
+        assert (plan.rows != plan.columns).sum() == 4 - 2 * parts
 
 
 def test_the_costliest_parts_come_first(monkeypatch):
@@ -425,6 +477,50 @@ def test_costs_add_up_over_columns(power, table, monkeypatch):
     np.testing.assert_allclose(
         costs.along(others, others), np.diag(expected), rtol=1e-12
     )
+
+
+def test_no_table_holds_all_pairs_of_very_many_values():
+    # Of either side the values count once, however often they occur.
+    rng, seen = np.random.default_rng(15), []
+
+    def cost(distance):
+        seen.append(distance.size)
+        return distance
+
+    for n, m, few in ((2000, 2000, False), (2, 100_000, False), (300, 300, True)):
+        seen.clear()
+        column = Column(rng.normal(size=n).repeat(2), rng.normal(size=m).repeat(2))
+        costs = SummedCosts(1.0)
+        costs.add(column, cost)
+        assert (max(seen) == n * m) == column.few == few
+        assert max(seen) <= 2**17
+        found = costs.table(np.arange(2 * n)[-4:], np.arange(2 * m)[-3:])
+        gaps = np.abs(column.values[-4:, None] - column.others[None, -3:])
+        np.testing.assert_allclose(found, gaps, rtol=1e-3, atol=1e-3)
+
+
+def test_the_farthest_of_two_columns():
+    rng = np.random.default_rng(14)
+    for offset in (-40.0, -1.0, 0.0, 1.0, 40.0):
+        for n, m in ((1, 1), (1, 4), (6, 3)):
+            a, b = rng.normal(size=n), rng.normal(size=m) * 3 + offset
+            expected = np.abs(a[:, None] - b[None]).max()
+            assert Column(a, b).farthest == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("farthest", 8.01 * np.exp(np.linspace(0, 4, 9)))
+def test_a_curve_is_near_where_costs_matter(farthest, monkeypatch):
+    # However far the farthest are: an exponent of 16 is told from all others.
+    monkeypatch.setattr(_costs, "_TABLE", 1)
+    x = np.array([0.0, farthest])
+    others = np.array([0.0, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0])
+    index = np.arange(8)
+    for cost in (np.square, np.sqrt, lambda distance: distance):
+        costs = summed([Column(x, others)], lambda _, distance, f=cost: f(distance))
+        found = costs.table(np.array([0]), index)[0]
+        np.testing.assert_allclose(found, cost(others), rtol=2e-3, atol=2e-3)
+        exact = costs.along(np.zeros(8, dtype=int), index)
+        np.testing.assert_array_equal(exact, cost(others))
 
 
 def test_a_curve_reaches_as_far_as_costs_matter(monkeypatch):

@@ -2,18 +2,21 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from plans_support import assert_coupling, dense, pair_masses
 
 from skpuffer.core.plans import (
+    Plan,
     TransportPlanError,
     _exact,
     emd_plan,
     projected_plan,
     quadratic_plan,
 )
+from skpuffer.core.plans._plan import check_coupling
 
 BUILDERS = [quadratic_plan, projected_plan]
 
@@ -46,6 +49,25 @@ def test_int64_masses_with_a_total_beyond_int64():
     assert plan.mass.dtype == object
 
 
+def test_int64_masses_with_the_largest_total_of_int64():
+    mass = np.array([2**62, 2**62 - 4, 3])
+    plan = emd_plan(mass, mass[::-1], 1 - np.eye(3))
+    assert_coupling(plan, mass, mass[::-1])
+    assert plan.mass.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", [np.int64, object])
+def test_what_is_no_coupling_is_stopped(kind):
+    left, right = np.array([3, 2], dtype=kind), np.array([1, 4], dtype=kind)
+    rows, columns = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
+    good = Plan(rows[:3], columns[:3], np.array([1, 2, 2], dtype=kind))
+    assert check_coupling(good, left, right) is good
+    for mass in ([1, 2, 2, 0], [2, 1, 3, -1], [1, 2, 1, 1], [1, 2, 2, 1]):
+        bad = Plan(rows, columns, np.array(mass, dtype=kind))
+        with pytest.raises(TransportPlanError, match="not a coupling"):
+            check_coupling(bad, left, right)
+
+
 def test_large_masses_keep_the_optimum():
     rng = np.random.default_rng(3)
     cost, small = rng.random((6, 7)), pair_masses(rng, 6, 7, 50)
@@ -57,6 +79,22 @@ def test_large_masses_keep_the_optimum():
         assert_coupling(plan, mass_a, mass_b)
         value = (dense(plan, 6, 7) * cost).sum() / mass_a.sum()
         assert value == pytest.approx(optimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_masses_are_rounded_by_their_largest_remainders(seed):
+    rng = np.random.default_rng(seed)
+    mass = [int(v) ** 3 for v in rng.integers(1, 10**8, 40)]
+    total, units = sum(mass), 2**50
+    found = _exact._quantise(np.array(mass, dtype=object), total).tolist()
+    assert sum(found) == units
+    exact = [Fraction(v * units, total) for v in mass]
+    up = [n - math.floor(v) for n, v in zip(found, exact, strict=True)]
+    assert set(up) == {0, 1}
+    left = [v - math.floor(v) for v in exact]
+    raised = [v for v, n in zip(left, up, strict=True) if n]
+    lowered = [v for v, n in zip(left, up, strict=True) if not n]
+    assert min(raised) >= max(lowered)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-12, 1.0, 1e12, 1e300])
@@ -79,7 +117,15 @@ def test_costs_that_the_solver_cannot_take_raise(bad):
 
 @pytest.mark.parametrize(
     "mass",
-    [[0, 2], [-1, 3], [1.0, 1.0], [], [[1, 1]], np.array([1, 1.5], dtype=object)],
+    [
+        [0, 2],
+        [-1, 3],
+        [1.0, 1.0],
+        [],
+        np.array([], dtype=int),
+        [[1, 1]],
+        np.array([1, 1.5], dtype=object),
+    ],
 )
 def test_masses_that_are_not_positive_integers_raise(mass):
     for first, second in ((mass, [1, 1]), ([1, 1], mass)):
@@ -95,13 +141,22 @@ def test_unequal_totals_and_wrong_shapes_raise():
     flat = np.ones(2)
     points = np.eye(2)
     for builder in BUILDERS:
-        for bad in (flat, np.ones((2, 3)), np.ones((2, 0))):
-            with pytest.raises(ValueError, match="points have shapes"):
-                builder(points, bad, [1, 1], [1, 1])
+        nothing = np.ones((2, 0))
+        for bad in (flat, np.ones((2, 3)), nothing, points[..., np.newaxis]):
+            for sides in ((points, bad), (bad, points)):
+                with pytest.raises(ValueError, match="points have shapes"):
+                    builder(*sides, [1, 1], [1, 1])
+        with pytest.raises(ValueError, match="points have shapes"):
+            builder(nothing, nothing, [1, 1], [1, 1])
         with pytest.raises(ValueError, match="2 and 2 points, but 1 and 2"):
             builder(points, points, [2], [1, 1])
-        with pytest.raises(ValueError, match="must be finite"):
-            builder(np.full((2, 2), math.inf), points, [1, 1], [1, 1])
+        with pytest.raises(ValueError, match="2 and 2 points, but 2 and 1"):
+            builder(points, points, [1, 1], [2])
+        for far in (math.inf, -math.inf, math.nan):
+            bad = np.array([[0.0, 1], [far, 0]])
+            for sides in ((points, bad), (bad, points)):
+                with pytest.raises(ValueError, match="must be finite"):
+                    builder(*sides, [1, 1], [1, 1])
 
 
 def spoil_solver(monkeypatch, spoil=lambda plan: plan, **warning):
@@ -132,6 +187,8 @@ SPOILT = {
     "nan": changed({(1, 0): math.nan}),
     "infinite": changed({(1, 0): math.inf}),
     "fraction": changed({(0, 0): -0.01, (0, 1): 0.01, (1, 0): 0.01, (1, 1): -0.01}),
+    "a little less": changed({(0, 0): -0.01}),
+    "a little more": changed({(1, 0): 0.01}),
     "nothing": np.zeros_like,
 }
 

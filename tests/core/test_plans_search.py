@@ -10,6 +10,7 @@ from skpuffer.core.plans import (
     Search,
     _descend,
     _search,
+    emd_plan,
     projected_plan,
     quadratic_plan,
 )
@@ -116,6 +117,50 @@ def test_named_directions_are_tried(monkeypatch):
     assert np.allclose(directions[2], across, atol=0.2)  # the difference of means
     monkeypatch.setattr(_search, "_directions", lambda *_: np.eye(2))
     assert named < 0.75 * mean_square(projected_plan(a, b, one, one), a, b)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_direction_spreads_the_points_more_than_the_principal_one(seed):
+    rng = np.random.default_rng(seed)
+    turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    offsets = rng.normal(size=(2, 3))
+    a, b = (
+        rng.normal(size=(n, 3)) * [1.5, 1, 0.5] @ turned + offset
+        for n, offset in zip((30, 50), offsets, strict=True)
+    )
+    a *= seed % 3  # with all of one side in one place, too
+    share_a, share_b = (rng.dirichlet(np.ones(len(x))) for x in (a, b))
+    found = _search._directions(a, b, share_a, share_b, 0)
+    assert len(found) == 5
+    np.testing.assert_array_equal(found[:3], np.eye(3))
+    points, share = np.vstack([a, b]), np.concatenate([share_a, share_b]) / 2
+    around = np.linalg.norm(found[4]) * np.linalg.qr(rng.normal(size=(500, 3, 3)))[0]
+
+    def spread(direction):
+        along = points @ direction
+        return share @ np.square(along - share @ along)
+
+    others = [spread(direction) for direction in around[..., 0]]
+    assert max(others) <= spread(found[4]) * (1 + 1e-12)
+    assert spread(found[4]) <= 1.03 * max(others)
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+@pytest.mark.parametrize("scale", [1e-200, 2.0**-30, 1e200, 8e307])
+@pytest.mark.parametrize("narrow", [0.3, 1e-170])
+def test_the_scale_of_the_points_does_not_matter(builder, scale, narrow):
+    # Of either side the farthest point decides, and one side may lie in the middle.
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(12, 2)), narrow * rng.normal(size=(9, 2))
+    a -= (a.min(axis=0) + a.max(axis=0)) / 2
+    a[np.argmin(np.abs(a).max(axis=1))] = 0
+    masses = pair_masses(rng, 12, 9, 30)
+    least = emd_plan(*masses, ((a[:, None] - b[None]) ** 2).sum(axis=2))
+    least = mean_square(least, a, b)
+    for x, y, mass_x, mass_y in ((a, b, *masses), (b, a, *masses[::-1])):
+        plan = builder(x * scale, y * scale, mass_x, mass_y)
+        assert_coupling(plan, mass_x, mass_y)
+        assert mean_square(plan, x, y) == pytest.approx(least, rel=1e-9)
 
 
 def test_passes_lower_the_cost_and_end(monkeypatch):

@@ -148,6 +148,25 @@ def test_between_the_sample_and_the_bands(n):
         assert mean_excess(tight, 0.0) < 0.8 * mean_excess(loose, 0.0)
 
 
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**-20, 2.0**20, 2.0**60])
+def test_the_unit_of_the_data_does_not_matter(unit):
+    rng = np.random.default_rng(1)
+    first, second = (np.sort(rng.normal(m, 1, 300).clip(-4, 4)) for m in (0, 0.4))
+    sample = np.abs(first - second)[:, None]
+    found = [
+        tightened(
+            cells_around(first * u, second * u, slack=0.3 * u),
+            ShiftBound(sample * u, np.full(300, 1 / 300)),
+            (300, 300),
+            span=8.0 * u,
+            error=0.05,
+        )
+        for u in (1.0, unit)
+    ]
+    np.testing.assert_array_equal(found[0].shifts * unit, found[1].shifts)
+    np.testing.assert_allclose(found[0].mass, found[1].mass, rtol=1e-9, atol=1e-14)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_envelope_is_the_greatest_convex_function_below(seed):
     rng = np.random.default_rng(seed)
