@@ -1,6 +1,6 @@
 """The weights of noise on a grid, each by the definition of its law."""
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import mpmath
 import numpy as np
@@ -63,3 +63,18 @@ def test_weights_by_their_definition(kind, t):
                 # x(2k) is 2^power x(k).
                 grown = (2**weights.power - 1) * -mpmath.log(exact(weights, k))
                 assert -mpmath.log(ratio) >= grown * (1 - mpmath.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_hold_with_few_digits(kind, digits):
+    # There each rounding to the wrong side is seen, once in a few numbers.
+    down, up = Context(digits, ROUND_FLOOR), Context(digits, ROUND_CEILING)
+    with mpmath.workdps(40):
+        for t in (1, 2, 3, 7, 12, 30, 77, 1000, 2**20 + 1):
+            weights = KINDS[kind](t)
+            for k in (0, 1, 2, 3, 5, 11, t // 3, t - 1, 2 * t + 1, 3 * t, 5 * t):
+                true = exact(weights, k)
+                least, most = weights.bounds(k, down, up)
+                assert mpmath.mpf(str(least)) <= true <= mpmath.mpf(str(most))
+                assert most - least <= most * Decimal(10) ** (3 - digits)
