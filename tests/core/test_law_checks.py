@@ -18,7 +18,7 @@ from skpuffer.core.law_checks._draws import (
 )
 from skpuffer.core.law_checks._integrals import _ratio, log_integral
 from skpuffer.core.law_checks._shape import check_form
-from skpuffer.core.laws import Laplace
+from skpuffer.core.laws import Gaussian, Laplace
 from skpuffer.core.sampling import release_on_grid, rounded_laplace
 
 DRAWS = 2**18
@@ -182,6 +182,19 @@ def test_costs_rise_over_nine_orders_of_magnitude(place):
     law = stating(lambda d, z, a, s: np.where(z > place, 0.9 * d, d))
     with pytest.raises(LawError, match="shift_divergence falls as the shift grows"):
         check_form(law, [2.0], 1.0)
+
+
+@pytest.mark.parametrize("size", [1e-2, 1.0, 1e4, 1e8])
+def test_convexity_is_not_denied_to_small_costs(size):
+    # Gaussian noise of many scales, and of few.
+    class Wide(Gaussian):
+        name = "wide"
+
+        def shift_divergence(self, shifts, *, alpha, scale):
+            wide = size * np.asarray(scale)
+            return super().shift_divergence(shifts, alpha=alpha, scale=wide)
+
+    check_form(Wide(), [1.1, 2.0, 64.0], 1.0)
 
 
 # --- draws ---
