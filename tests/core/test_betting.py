@@ -43,7 +43,12 @@ def test_the_upper_bound_is_the_lower_one_in_the_mirror():
     assert low == lower_mean_bound(values, 0.05)
     assert high == pytest.approx(1 - lower_mean_bound(1 - values, 0.05), abs=1e-15)
     assert 0 < low < values.mean() < high < 1
-    assert upper_mean_bound(values, 0.05, pilot=values) > values.mean()
+    pilot = np.random.default_rng(50).random(60) ** 4
+    high = upper_mean_bound(values, 0.05, pilot=pilot)
+    assert high == pytest.approx(
+        1 - lower_mean_bound(1 - values, 0.05, pilot=1 - pilot)
+    )
+    assert high > values.mean()
 
 
 def test_stakes_look_at_the_past_alone():
@@ -120,6 +125,21 @@ def test_a_bound_is_rounded_to_the_safe_side():
         for s, u in zip(stakes, values, strict=True)
     )
     assert math.log(20) <= exact <= math.log(20) + 1e-4
+
+
+@pytest.mark.parametrize("n", [1, 100, 100_000])
+def test_what_rounding_could_have_made_refutes_nothing(n, monkeypatch):
+    # One stake and one win, n - 1 factors of one: the fortune is 1 + stake.
+    stake = 10.0
+    monkeypatch.setattr(betting, "_learned_stake", lambda *rest: stake)
+    values = np.zeros(n)
+    values[0] = 1.0
+    # A sum of n logarithms, each of a factor down to .01, may be off by so much.
+    room = n * 2.0**-52 * 100
+    for excess, refuted in ((room, False), (100 * room + 1e-14, True)):
+        error = math.exp(excess - math.log1p(stake))
+        found = lower_mean_bound(values, error, pilot=values)
+        assert (found > 0) == refuted
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,28 @@ def test_the_larger_direction_of_two_coins():
     assert value(target, 0.6, 0.9) == pytest.approx(-math.log(2))
 
 
+@pytest.mark.parametrize("alpha", [1.2, 2.0, 5.0])
+def test_one_direction_says_nothing_of_the_other(alpha):
+    # P against Q alone, which is the smaller of both for some and the larger for others.
+    grid = np.linspace(0.05, 0.95, 19)
+    p, q = (side.ravel() for side in np.meshgrid(grid, grid))
+    p, q = p[p > q], q[p > q]
+    there, back = (
+        np.log(a**alpha * b ** (1 - alpha) + (1 - a) ** alpha * (1 - b) ** (1 - alpha))
+        / (alpha - 1)
+        for a, b in ((p, q), (q, p))
+    )
+    assert (there > back + 1e-3).any()
+    assert (back > there + 1e-3).any()
+    np.testing.assert_allclose(
+        Divergence(alpha=alpha).of_event(p, q), there, atol=1e-12
+    )
+    both = Divergence(alpha=alpha, symmetric=True).of_event(p, q)
+    np.testing.assert_allclose(both, np.maximum(there, back), atol=1e-12)
+    # Of the larger ratio, that of the event is the one asked for.
+    np.testing.assert_allclose(Divergence().of_event(p, q), np.log(p / q), atol=1e-12)
+
+
 def test_divergences_at_the_corners():
     assert value(Divergence(), 0.5, 0.0) == math.inf
     assert value(Divergence(), 0.0, 0.0) == -math.inf
@@ -144,6 +166,32 @@ def test_sets_are_as_probable_as_they_say_and_no_more(target):
             assert mass >= 1 - beta
             # Up to ties: where P may be below δ, everything is one.
             assert mass <= 1 - beta / 2 or (accepted.cells == len(SCORES)).all()
+
+
+def test_what_rounding_could_have_made_is_not_counted_on():
+    # A sum of 93,636 terms below 1 may be off by so many times 2^-53, about 1e-11.
+    edges = np.concatenate([[0.0], stats.norm.cdf(SCORES)])
+    for target, rates in ((TARGETS[1], (0.6, 0.2)), (TARGETS[3], (0.2, 0.02))):
+        for beta in (0.05, 0.2):
+            first = AcceptanceSet.for_rates(target, rates, (200, 150), beta).cells
+            spare = 1 - math.fsum((np.diff(edges) * edges[first]).tolist())
+            for more, larger in ((1e-11, True), (1e-10, False)):
+                found = AcceptanceSet.for_rates(target, rates, (200, 150), spare + more)
+                assert (found.cells >= first).all()
+                assert (found.cells > first).any() == larger
+
+
+@pytest.mark.parametrize("target", TARGETS[1:5], ids=IDS[1:5])
+def test_no_rate_is_expected_beyond_doubt(target):
+    # Half a draw away from never and from always; what lies between stays as it is.
+    n_p, n_q = 40, 60
+    for p, near in ((0.0, 0.5), (0.01, 0.5), (1.0, 39.5), (0.999, 39.5), (0.6, 24.0)):
+        for q, close in ((0.0, 0.5), (1.0, 59.5), (0.3, 18.0)):
+            found, expected = (
+                AcceptanceSet.for_rates(target, rates, (n_p, n_q), BETA).cells
+                for rates in ((p, q), (near / n_p, close / n_q))
+            )
+            np.testing.assert_array_equal(found, expected)
 
 
 # --- the bound, by brute force ---

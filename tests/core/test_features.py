@@ -90,6 +90,17 @@ def test_nystroem_with_repeated_landmarks(rng):
     assert np.abs(a @ a.T - b @ b.T).max() < 1e-9
 
 
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_nystroem_with_one_point(n, rng):
+    landmarks = np.tile(rng.normal(size=(1, 2)), (n, 1))
+    features = NystroemFeatures.fit(landmarks, rbf)
+    assert features.n_features == 1
+    X = rng.normal(size=(9, 2))
+    expected = np.outer(*[rbf(X, landmarks[:1]).ravel()] * 2)
+    phi = features.transform(X)
+    assert np.abs(phi @ phi.T - expected).max() < 1e-12
+
+
 def test_nystroem_scales_rounding_down_and_refuses_more(rng):
     landmarks = np.eye(2)
 

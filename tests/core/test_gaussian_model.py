@@ -166,6 +166,15 @@ def test_no_noise_where_the_model_needs_none():
     assert gaussian_scale([item], budget).scale[0] == 0
     same = conditional([1.0, 1.0]), conditional([1.0])
     assert gaussian_scale([same], budget).scale[0] == 0
+    # In any unit: no square of it is needed.
+    for unit in (2.0**-600, 2.0**-100, 2.0**600):
+        first, second = (unit * np.array(x) for x in ([0.0, 10.0, 20.0], [0.1, 10, 20]))
+        item = conditional(first), conditional(second)
+        assert gaussian_scale([item], budget).scale[0] == 0
+    # All of the promise may be spent: variances 1, and a gap of 1.
+    item = conditional([-1.0, 1.0]), conditional([0.0, 2.0])
+    assert gaussian_scale([item], Budget(2.0, 1.0)).scale[0] == 0
+    assert gaussian_scale([item], Budget(2.0, math.nextafter(1.0, 0))).scale[0] > 0
 
 
 def test_an_offset_and_weights_do_not_matter():

@@ -475,11 +475,11 @@ def test_blocks_that_do_not_fit(shapes):
         gram_divergence(*(np.ones(s) for s in shapes), alphas=[2.0], regs=[0.1])
 
 
-def test_empty_blocks():
+@pytest.mark.parametrize(("n_p", "n_q"), [(0, 1), (1, 0), (0, 0)])
+def test_empty_blocks(n_p, n_q):
+    blocks = np.ones((n_p, n_p)), np.ones((n_q, n_q)), np.ones((n_q, n_p))
     with pytest.raises(ValueError, match="do not fit"):
-        gram_divergence(
-            np.ones((0, 0)), np.ones((1, 1)), np.ones((1, 0)), alphas=[2.0], regs=[0.1]
-        )
+        gram_divergence(*blocks, alphas=[2.0], regs=[0.1])
 
 
 @pytest.mark.parametrize("shapes", [((2, 2), (3, 3)), ((2, 3), (2, 3)), ((2,), (2,))])

@@ -184,6 +184,13 @@ def test_costs_rise_over_nine_orders_of_magnitude(place):
         check_form(law, [2.0], 1.0)
 
 
+@pytest.mark.parametrize("size", [0.002, 0.9, 3.0, 800.0])
+def test_costs_fall_over_six_orders_of_magnitude_of_the_scale(size):
+    law = stating(lambda d, z, a, s: d * (1 + 9 * (np.max(s) > size)))
+    with pytest.raises(LawError, match="shift_divergence grows with the scale"):
+        check_form(law, [2.0], 1.0)
+
+
 @pytest.mark.parametrize("size", [1e-2, 1.0, 1e4, 1e8])
 def test_convexity_is_not_denied_to_small_costs(size):
     # Gaussian noise of many scales, and of few.
