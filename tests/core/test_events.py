@@ -94,6 +94,17 @@ def test_divergences_at_the_corners():
     assert value(Divergence(alpha=2.0), 1.0, 1.0) == 0.0
     assert value(Divergence(alpha=2.0), 1.0, 0.0) == math.inf
     assert value(Divergence(alpha=2.0), 0.0, 1.0) == -math.inf
+    assert value(Divergence(alpha=2.0), 0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("alpha", [1.1, 2.0, 30.0])
+def test_a_coin_that_has_one_side(alpha):
+    # What it never shows plays no part: -log of the other's probability of the rest.
+    q = np.linspace(0.0, 0.9, 10)
+    found = binary_renyi(alpha, np.zeros(10), q)
+    np.testing.assert_allclose(found, -np.log1p(-q), atol=1e-12)
+    found = binary_renyi(alpha, np.ones(10), 1 - q)
+    np.testing.assert_allclose(found, -np.log1p(-q), atol=1e-12)
 
 
 def test_large_orders_tend_to_the_largest_ratio():

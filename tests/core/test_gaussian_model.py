@@ -160,6 +160,18 @@ def test_the_worst_pair_decides():
     assert both.scale[0] > gaussian_scale([near], budget).scale[0] > 0
 
 
+def test_what_is_spent_at_other_orders_is_the_worst_of_all_pairs():
+    groups = [([0.0, 2.0, 7.0], [0.5, 2.5]), ([0.0, 2.0], [3.0, 5.5]), ([1.0], [2.0])]
+    items = [tuple(conditional(rows) for rows in pair) for pair in groups]
+    for k in (1, 3):
+        found = gaussian_scale(items, Budget(2.0, 0.4, k))
+        sigma = found.scale[0] / math.sqrt(k)
+        for alpha in (1.1, 2.0, 6.0, 40.0):
+            expected = [worst_divergence(pair, sigma, alpha) for pair in groups]
+            assert found.divergence(alpha) == pytest.approx(max(expected), rel=1e-9)
+        assert 0.4 * (1 - 1e-5) < found.divergence(2.0) <= 0.4
+
+
 def test_no_noise_where_the_model_needs_none():
     budget = Budget(2.0, 0.5)
     item = conditional([0.0, 10.0, 20.0]), conditional([0.1, 10.0, 20.0])
