@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from skpuffer.core import betting
 from skpuffer.core.betting import lower_mean_bound, upper_mean_bound
@@ -62,6 +63,21 @@ def test_stakes_look_at_the_past_alone():
         )
 
 
+def test_stakes_are_learned_anew_at_each_doubling(monkeypatch):
+    values, seen = np.random.default_rng(60).random(600), []
+
+    def learned(pilot, *rest):
+        np.testing.assert_array_equal(pilot, values[: len(pilot)])
+        seen.append(len(pilot))
+        return float(len(pilot))
+
+    monkeypatch.setattr(betting, "_learned_stake", learned)
+    stakes = betting._predictable_stakes(values, 0.05)
+    assert seen == [0, 16, 32, 64, 128, 256, 512]
+    assert (np.flatnonzero(np.diff(stakes)) + 1).tolist() == seen[1:]
+    assert (stakes <= np.arange(600)).all()
+
+
 @pytest.mark.parametrize("mean", [0.02, 0.3, 0.9])
 def test_a_fortune_at_the_true_mean_has_expectation_one(mean):
     # Every outcome of 18 coins, beyond the first stake that is learned.
@@ -99,6 +115,13 @@ def test_rare_values_cost_little_more_than_clopper_pearson():
     assert 0.00775 <= upper_mean_bound(values, 0.05) <= 0.0105
     assert 0.984 <= lower_mean_bound(np.ones(300), 0.05) <= 0.05 ** (1 / 300)
     assert upper_mean_bound(np.zeros(1000), 0.05) <= 0.004
+    rng = np.random.default_rng(61)
+    for ones, share in ((3, 0.3), (30, 0.8), (300, 0.95)):
+        values = rng.permutation(np.arange(1000) < ones) * 1.0
+        closest = stats.beta.ppf(0.05, ones, 1001 - ones)
+        assert share * closest < lower_mean_bound(values, 0.05) < closest
+        bound = lower_mean_bound(values, 0.05, pilot=values)
+        assert share * closest < bound
     # Far smaller values than one in n are no obstacle.
     tiny = np.random.default_rng(8).random(4000) * 1e-4
     low, high = mean_bounds(tiny, 0.05)

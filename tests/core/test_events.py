@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import owens_t
 
 from skpuffer.core.event_divergence import Divergence, binary_renyi
-from skpuffer.core.events import AcceptanceSet, CountingRegion
+from skpuffer.core.events import AcceptanceSet, CountingRegion, largest_q, least_p
 
 BETA = 0.05
 TARGETS = [
@@ -232,6 +232,22 @@ def test_the_bound_is_the_least_divergence_in_the_region(target, counts):
     lower = found.lower(target)
     assert lower <= brute + 1e-6
     assert lower == pytest.approx(brute, rel=0.02, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [1, 7, 300])
+def test_the_ends_of_a_rate_are_those_of_exact_tests(n):
+    scores = np.array([-1.0, 0.0, 2.0, 5.0])
+    for hits in {0, 1, n // 2, n}:
+        p, q = least_p(hits, n, scores), largest_q(hits, n, scores)
+        assert ((p == 0) == (hits == 0)).all()
+        assert ((q == 1) == (hits == n)).all()
+        # The probabilities of as many, and of as few.
+        if hits > 0:
+            chance = stats.binom.sf(hits - 1, n, p)
+            np.testing.assert_allclose(chance, stats.norm.sf(scores), rtol=1e-9)
+        if hits < n:
+            chance = stats.binom.cdf(hits, n, q)
+            np.testing.assert_allclose(chance, stats.norm.sf(scores), rtol=1e-9)
 
 
 def linear_bound(counts, sizes, weights, delta):

@@ -183,6 +183,9 @@ def test_no_noise_where_the_model_needs_none():
         first, second = (unit * np.array(x) for x in ([0.0, 10.0, 20.0], [0.1, 10, 20]))
         item = conditional(first), conditional(second)
         assert gaussian_scale([item], budget).scale[0] == 0
+        first[2] += 0.1 * unit
+        item = conditional(first), conditional(second - 0.1 * (second < unit) * unit)
+        assert gaussian_scale([item], budget).scale[0] == 0
     # All of the promise may be spent: variances 1, and a gap of 1.
     item = conditional([-1.0, 1.0]), conditional([0.0, 2.0])
     assert gaussian_scale([item], Budget(2.0, 1.0)).scale[0] == 0
@@ -199,8 +202,9 @@ def test_an_offset_and_weights_do_not_matter():
     assert gaussian_scale([weighted], budget).scale == plain.scale
 
 
-def test_a_scale_that_fails_its_condition_raises(monkeypatch):
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_scale_that_fails_its_condition_raises(k, monkeypatch):
     monkeypatch.setattr(gaussian_model, "scale_to_grid", lambda scale: 0.9 * scale)
     item = conditional([0.0, 2.0]), conditional([5.0, 7.0])
     with pytest.raises(CalibrationError, match="Gaussian condition"):
-        gaussian_scale([item], Budget(2.0, 0.1))
+        gaussian_scale([item], Budget(2.0, 0.1, k))

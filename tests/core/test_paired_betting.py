@@ -94,6 +94,24 @@ def test_stakes_are_the_best_on_the_counts():
     assert one.shape == (30,)
 
 
+@pytest.mark.parametrize(
+    ("counts", "epsilon"),
+    [((4,), ()), ((4, 3), ()), ((4,), (5,)), ((4, 3), (5, 1)), ((4, 2, 3), (2, 1))],
+)
+def test_stakes_are_those_of_each_claim_and_count(counts, epsilon):
+    rng = np.random.default_rng(13)
+    counts, epsilon = rng.integers(0, 60, counts), 0.6 * rng.random(epsilon)
+    found = growth_stakes(counts, epsilon=epsilon, delta=0.02)
+    shape = np.broadcast_shapes(counts.shape[1:], epsilon.shape)
+    assert found.shape == shape
+    for place in np.ndindex(shape):
+        one = [np.broadcast_to(kind, shape)[place] for kind in counts]
+        claim = np.broadcast_to(epsilon, shape)[place]
+        alone = growth_stakes(one, epsilon=claim, delta=0.02)
+        assert found[place] == pytest.approx(float(alone), rel=1e-12)
+    assert counts.ndim == 1 or (found > 0).any()
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_stakes_are_the_best_of_large_claims_too(delta):
     # Events that have come e^epsilon times as often on one side, or more.
