@@ -8,13 +8,14 @@ from scipy import stats
 
 from skpuffer.core import law_checks
 from skpuffer.core.bits import SeededBits
-from skpuffer.core.law_checks import LawCheck, LawError, check_stated, checked
+from skpuffer.core.law_checks import LawCheck, LawError, _draws, check_stated, checked
 from skpuffer.core.law_checks._density import check_density, check_divergence
 from skpuffer.core.law_checks._draws import (
     _check_digits,
     _check_tails,
     _distribution,
     check_draws,
+    check_release,
 )
 from skpuffer.core.law_checks._integrals import _ratio, log_integral
 from skpuffer.core.law_checks._shape import check_form
@@ -115,6 +116,11 @@ def test_the_nearest_shift_is_looked_at_before_a_fit():
         check_stated(law, 2.0)
 
 
+def test_nothing_is_a_divergence_too():
+    # Of noise so wide that no digit of the divergence is left.
+    check_stated(stating(lambda d, z, a, s: 0 * d), 2.0)
+
+
 def test_no_exponent_is_asked_for_at_infinity():
     # There is none: what a law would state of it is no fault.
     def wasserstein_exponent(self, shifts, *, alpha, scale):
@@ -142,6 +148,23 @@ def test_no_exponent_is_asked_for_at_infinity():
 def test_densities_that_are_none(change, message):
     with pytest.raises(LawError, match=message):
         check_density(dense(change), 1.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda scale: math.sqrt(2) * scale[:, np.newaxis],
+        lambda scale: math.sqrt(2) * scale[1:],
+        lambda scale: math.sqrt(2) * scale + (scale == 0),
+        lambda scale: 2 * scale,
+    ],
+)
+def test_spreads_of_several_scales_that_are_none(wrong):
+    def noise_std(self, scale):
+        return wrong(scale) if np.ndim(scale) else Laplace().noise_std(scale)
+
+    with pytest.raises(LawError, match="noise_std of the scales 0 and 3"):
+        check_density(other(noise_std=noise_std), 3.0)
 
 
 def test_rounding_of_a_density_far_out_is_no_asymmetry():
@@ -220,6 +243,25 @@ def test_the_distance_is_that_of_kolmogorov_and_smirnov():
     assert level == pytest.approx(1e-3 / 3)
 
 
+def test_the_level_is_shared_by_all_that_is_looked_at(monkeypatch):
+    levels = []
+    for name in ("_check_tails", "_check_digits"):
+        monkeypatch.setattr(_draws, name, lambda *rest: levels.append(rest[-1]))
+    _, allowed = check_draws(Laplace(), 1.0, 0.03)
+    levels.append(2 * math.exp(-2 * DRAWS * (allowed - 1e-5) ** 2))
+    assert levels == pytest.approx([0.01] * 3)
+
+
+def test_one_value_off_the_grid_is_enough():
+    def perturb(self, values, *, scale, bits, out=None):
+        released = Laplace().perturb(values, scale=scale, bits=bits, out=out)
+        released[17] += 2.0**-21
+        return released
+
+    with pytest.raises(LawError, match="leaves the grid"):
+        check_release(other(perturb=perturb), 1.0)
+
+
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_tail_that_ends_is_seen_on_either_side(side):
     def cut_off(size, t, bits, scale):
@@ -257,7 +299,10 @@ def test_counts_beyond_a_place_are_binomial(side, more):
         if count > ahead:
             moved[-count:-ahead] = np.nextafter(place, np.inf)
         else:
-            moved[-ahead : len(moved) - count] = np.nextafter(place, 0)
+            # What is at a place is not above it.
+            moved[-ahead : len(moved) - count] = (
+                place if side > 0 else np.nextafter(place, 0)
+            )
         moved = np.sort(side * moved)
         if refused:
             with pytest.raises(LawError, match=f"{count} lie beyond"):
@@ -271,7 +316,7 @@ def test_digits_may_be_off_by_what_chance_makes_of_them(digit):
     # Hoeffding's bound for twenty shares, each with 2 exp(-2 n x^2).
     level = 1e-6
     most = math.sqrt(math.log(2 * 20 / level) / (2 * DRAWS))
-    for factor, refused in ((0.98, False), (1.02, True)):
+    for factor, refused in ((0.98, False), (1.02, True), (-0.98, False), (-1.02, True)):
         ones = round(DRAWS * (0.5 + factor * most))
         # All other digits are as often ones as not.
         steps = np.resize([0, 2**20 - 1 - 2**digit], DRAWS)
