@@ -1,6 +1,7 @@
 """The parts of the check of a law, each by a law that is wrong there alone."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from skpuffer.core.law_checks._draws import (
     check_draws,
     check_release,
 )
-from skpuffer.core.law_checks._integrals import _ratio, log_integral
+from skpuffer.core.law_checks._integrals import (
+    _ratio,
+    largest_log_ratio,
+    log_integral,
+)
 from skpuffer.core.law_checks._shape import check_form
 from skpuffer.core.laws import Gaussian, Laplace
 from skpuffer.core.sampling import release_on_grid, rounded_laplace
@@ -196,6 +201,20 @@ def test_where_there_is_no_density_nothing_is_revealed():
         found = log_integral(_ratio(half, whole, alpha), edges)
         assert found == pytest.approx((alpha - 1) * math.log(2), rel=1e-12)
         assert log_integral(_ratio(whole, half, alpha), edges) == math.inf
+
+
+@pytest.mark.parametrize("shift", [0.75, 1.5, 1.9])
+def test_the_largest_ratio_may_lie_between_the_two_centres(shift):
+    # A hollow about zero, and tails that hardly fall.
+    def hollow(values, *, scale):
+        distance = np.abs(values) / scale
+        return -3.0 * (distance < 0.5) - 0.1 * distance
+
+    law, z = SimpleNamespace(logpdf=hollow), np.linspace(-20, 20, 400_001)
+    ratios = hollow(z, scale=1.0) - hollow(z - shift, scale=1.0)
+    found = largest_log_ratio(law, shift=2 * shift, scale=2.0)
+    assert ratios.max() - 0.1 < found <= ratios.max() + 1e-6
+    assert 0 < z[ratios.argmax()] < shift
 
 
 # --- the form ---
