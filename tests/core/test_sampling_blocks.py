@@ -476,22 +476,24 @@ def test_what_is_not_accepted_is_drawn_again(kind, monkeypatch):
     np.testing.assert_array_equal(found, draw(300, weights, again))
 
 
+@pytest.mark.parametrize("spare", [0, 2])
 @pytest.mark.parametrize("accepted", [0, 1, 250, 299, 300])
-def test_no_more_is_drawn_than_is_missing(accepted, monkeypatch):
+def test_no_more_is_drawn_than_is_missing(accepted, spare, monkeypatch):
     weights, asked = KINDS["laplace"](1000), []
     stairs = staircase(weights)
 
     def attempt(size, *rest):
-        # The first time so many are accepted, then all.
-        missing = np.arange(accepted if not asked else size, size)
+        # The first time so many are accepted, and the last few, then all.
+        missing = np.arange(accepted if not asked else size, size - spare)
         asked.append(size)
         return np.full(size, len(asked), dtype=np.int64), missing
 
     monkeypatch.setattr(sampling_blocks, "_attempt", attempt)
     found = sampling_blocks._draw_block(300, weights, stairs, Words([]))
-    assert np.bincount(found, minlength=3).tolist() == [0, accepted, 300 - accepted]
-    assert len(asked) == 1 + (accepted < 300)
-    for size, n in zip(asked, (300, 300 - accepted), strict=False):
+    left = max(0, 300 - accepted - spare)
+    assert np.bincount(found, minlength=3).tolist() == [0, 300 - left, left]
+    assert len(asked) == 1 + (left > 0)
+    for size, n in zip(asked, (300, left), strict=False):
         lost = 1 - stairs.rate
         assert n + lost * n <= size <= n + lost * n + 3 * math.sqrt(lost * n) + 2
 
