@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from skpuffer.core import betting
 from skpuffer.core.betting import lower_mean_bound, upper_mean_bound
@@ -43,7 +44,12 @@ def test_the_upper_bound_is_the_lower_one_in_the_mirror():
     assert low == lower_mean_bound(values, 0.05)
     assert high == pytest.approx(1 - lower_mean_bound(1 - values, 0.05), abs=1e-15)
     assert 0 < low < values.mean() < high < 1
-    assert upper_mean_bound(values, 0.05, pilot=values) > values.mean()
+    pilot = np.random.default_rng(50).random(60) ** 4
+    high = upper_mean_bound(values, 0.05, pilot=pilot)
+    assert high == pytest.approx(
+        1 - lower_mean_bound(1 - values, 0.05, pilot=1 - pilot)
+    )
+    assert high > values.mean()
 
 
 def test_stakes_look_at_the_past_alone():
@@ -55,6 +61,21 @@ def test_stakes_look_at_the_past_alone():
         np.testing.assert_array_equal(
             betting._predictable_stakes(changed, 0.05)[: row + 1], stakes[: row + 1]
         )
+
+
+def test_stakes_are_learned_anew_at_each_doubling(monkeypatch):
+    values, seen = np.random.default_rng(60).random(600), []
+
+    def learned(pilot, *rest):
+        np.testing.assert_array_equal(pilot, values[: len(pilot)])
+        seen.append(len(pilot))
+        return float(len(pilot))
+
+    monkeypatch.setattr(betting, "_learned_stake", learned)
+    stakes = betting._predictable_stakes(values, 0.05)
+    assert seen == [0, 16, 32, 64, 128, 256, 512]
+    assert (np.flatnonzero(np.diff(stakes)) + 1).tolist() == seen[1:]
+    assert (stakes <= np.arange(600)).all()
 
 
 @pytest.mark.parametrize("mean", [0.02, 0.3, 0.9])
@@ -94,6 +115,13 @@ def test_rare_values_cost_little_more_than_clopper_pearson():
     assert 0.00775 <= upper_mean_bound(values, 0.05) <= 0.0105
     assert 0.984 <= lower_mean_bound(np.ones(300), 0.05) <= 0.05 ** (1 / 300)
     assert upper_mean_bound(np.zeros(1000), 0.05) <= 0.004
+    rng = np.random.default_rng(61)
+    for ones, share in ((3, 0.3), (30, 0.8), (300, 0.95)):
+        values = rng.permutation(np.arange(1000) < ones) * 1.0
+        closest = stats.beta.ppf(0.05, ones, 1001 - ones)
+        assert share * closest < lower_mean_bound(values, 0.05) < closest
+        bound = lower_mean_bound(values, 0.05, pilot=values)
+        assert share * closest < bound
     # Far smaller values than one in n are no obstacle.
     tiny = np.random.default_rng(8).random(4000) * 1e-4
     low, high = mean_bounds(tiny, 0.05)
@@ -120,6 +148,21 @@ def test_a_bound_is_rounded_to_the_safe_side():
         for s, u in zip(stakes, values, strict=True)
     )
     assert math.log(20) <= exact <= math.log(20) + 1e-4
+
+
+@pytest.mark.parametrize("n", [1, 100, 100_000])
+def test_what_rounding_could_have_made_refutes_nothing(n, monkeypatch):
+    # One stake and one win, n - 1 factors of one: the fortune is 1 + stake.
+    stake = 10.0
+    monkeypatch.setattr(betting, "_learned_stake", lambda *rest: stake)
+    values = np.zeros(n)
+    values[0] = 1.0
+    # A sum of n logarithms, each of a factor down to .01, may be off by so much.
+    room = n * 2.0**-52 * 100
+    for excess, refuted in ((room, False), (100 * room + 1e-14, True)):
+        error = math.exp(excess - math.log1p(stake))
+        found = lower_mean_bound(values, error, pilot=values)
+        assert (found > 0) == refuted
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,13 @@ def test_the_deviation_of_the_first_sample_is_of_the_right_size():
     assert max(found) < margin._deviation
 
 
+@pytest.mark.parametrize(("n_p", "n_q"), [(1, 10**6), (10**6, 1), (1, 1)])
+def test_one_row_is_enough_for_a_margin(n_p, n_q):
+    case = 2.0, 0.3, n_p, n_q, 0.05
+    margin = PlugInMargin(*case)
+    assert margin.threshold(1.0) == pytest.approx(published(1.0, *case), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -121,6 +121,8 @@ def test_infinite_order_is_randomised_response(epsilon):
     assert renyi_to_epsilon(math.inf, epsilon, 0.999) == 0
     # Nothing is left to hide.
     assert renyi_to_epsilon(math.inf, 1e-9, 0.75) == 0
+    # Two coins that are one: every delta covers them, a half as any other.
+    assert [renyi_to_epsilon(math.inf, 0.0, d) for d in (0.0, 0.3, 0.5, 0.7)] == [0] * 4
 
 
 def test_limits():

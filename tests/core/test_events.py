@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import owens_t
 
 from skpuffer.core.event_divergence import Divergence, binary_renyi
-from skpuffer.core.events import AcceptanceSet, CountingRegion
+from skpuffer.core.events import AcceptanceSet, CountingRegion, largest_q, least_p
 
 BETA = 0.05
 TARGETS = [
@@ -64,6 +64,28 @@ def test_the_larger_direction_of_two_coins():
     assert value(target, 0.6, 0.9) == pytest.approx(-math.log(2))
 
 
+@pytest.mark.parametrize("alpha", [1.2, 2.0, 5.0])
+def test_one_direction_says_nothing_of_the_other(alpha):
+    # P against Q alone, which is the smaller of both for some and the larger for others.
+    grid = np.linspace(0.05, 0.95, 19)
+    p, q = (side.ravel() for side in np.meshgrid(grid, grid))
+    p, q = p[p > q], q[p > q]
+    there, back = (
+        np.log(a**alpha * b ** (1 - alpha) + (1 - a) ** alpha * (1 - b) ** (1 - alpha))
+        / (alpha - 1)
+        for a, b in ((p, q), (q, p))
+    )
+    assert (there > back + 1e-3).any()
+    assert (back > there + 1e-3).any()
+    np.testing.assert_allclose(
+        Divergence(alpha=alpha).of_event(p, q), there, atol=1e-12
+    )
+    both = Divergence(alpha=alpha, symmetric=True).of_event(p, q)
+    np.testing.assert_allclose(both, np.maximum(there, back), atol=1e-12)
+    # Of the larger ratio, that of the event is the one asked for.
+    np.testing.assert_allclose(Divergence().of_event(p, q), np.log(p / q), atol=1e-12)
+
+
 def test_divergences_at_the_corners():
     assert value(Divergence(), 0.5, 0.0) == math.inf
     assert value(Divergence(), 0.0, 0.0) == -math.inf
@@ -72,6 +94,17 @@ def test_divergences_at_the_corners():
     assert value(Divergence(alpha=2.0), 1.0, 1.0) == 0.0
     assert value(Divergence(alpha=2.0), 1.0, 0.0) == math.inf
     assert value(Divergence(alpha=2.0), 0.0, 1.0) == -math.inf
+    assert value(Divergence(alpha=2.0), 0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("alpha", [1.1, 2.0, 30.0])
+def test_a_coin_that_has_one_side(alpha):
+    # What it never shows plays no part: -log of the other's probability of the rest.
+    q = np.linspace(0.0, 0.9, 10)
+    found = binary_renyi(alpha, np.zeros(10), q)
+    np.testing.assert_allclose(found, -np.log1p(-q), atol=1e-12)
+    found = binary_renyi(alpha, np.ones(10), 1 - q)
+    np.testing.assert_allclose(found, -np.log1p(-q), atol=1e-12)
 
 
 def test_large_orders_tend_to_the_largest_ratio():
@@ -146,6 +179,32 @@ def test_sets_are_as_probable_as_they_say_and_no_more(target):
             assert mass <= 1 - beta / 2 or (accepted.cells == len(SCORES)).all()
 
 
+def test_what_rounding_could_have_made_is_not_counted_on():
+    # A sum of 93,636 terms below 1 may be off by so many times 2^-53, about 1e-11.
+    edges = np.concatenate([[0.0], stats.norm.cdf(SCORES)])
+    for target, rates in ((TARGETS[1], (0.6, 0.2)), (TARGETS[3], (0.2, 0.02))):
+        for beta in (0.05, 0.2):
+            first = AcceptanceSet.for_rates(target, rates, (200, 150), beta).cells
+            spare = 1 - math.fsum((np.diff(edges) * edges[first]).tolist())
+            for more, larger in ((1e-11, True), (1e-10, False)):
+                found = AcceptanceSet.for_rates(target, rates, (200, 150), spare + more)
+                assert (found.cells >= first).all()
+                assert (found.cells > first).any() == larger
+
+
+@pytest.mark.parametrize("target", TARGETS[1:5], ids=IDS[1:5])
+def test_no_rate_is_expected_beyond_doubt(target):
+    # Half a draw away from never and from always; what lies between stays as it is.
+    n_p, n_q = 40, 60
+    for p, near in ((0.0, 0.5), (0.01, 0.5), (1.0, 39.5), (0.999, 39.5), (0.6, 24.0)):
+        for q, close in ((0.0, 0.5), (1.0, 59.5), (0.3, 18.0)):
+            found, expected = (
+                AcceptanceSet.for_rates(target, rates, (n_p, n_q), BETA).cells
+                for rates in ((p, q), (near / n_p, close / n_q))
+            )
+            np.testing.assert_array_equal(found, expected)
+
+
 # --- the bound, by brute force ---
 
 
@@ -173,6 +232,22 @@ def test_the_bound_is_the_least_divergence_in_the_region(target, counts):
     lower = found.lower(target)
     assert lower <= brute + 1e-6
     assert lower == pytest.approx(brute, rel=0.02, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [1, 7, 300])
+def test_the_ends_of_a_rate_are_those_of_exact_tests(n):
+    scores = np.array([-1.0, 0.0, 2.0, 5.0])
+    for hits in {0, 1, n // 2, n}:
+        p, q = least_p(hits, n, scores), largest_q(hits, n, scores)
+        assert ((p == 0) == (hits == 0)).all()
+        assert ((q == 1) == (hits == n)).all()
+        # The probabilities of as many, and of as few.
+        if hits > 0:
+            chance = stats.binom.sf(hits - 1, n, p)
+            np.testing.assert_allclose(chance, stats.norm.sf(scores), rtol=1e-9)
+        if hits < n:
+            chance = stats.binom.cdf(hits, n, q)
+            np.testing.assert_allclose(chance, stats.norm.sf(scores), rtol=1e-9)
 
 
 def linear_bound(counts, sizes, weights, delta):

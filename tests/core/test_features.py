@@ -90,6 +90,30 @@ def test_nystroem_with_repeated_landmarks(rng):
     assert np.abs(a @ a.T - b @ b.T).max() < 1e-9
 
 
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_nystroem_with_one_point(n, rng):
+    landmarks = np.tile(rng.normal(size=(1, 2)), (n, 1))
+    features = NystroemFeatures.fit(landmarks, rbf)
+    assert features.n_features == 1
+    X = rng.normal(size=(9, 2))
+    expected = np.outer(*[rbf(X, landmarks[:1]).ravel()] * 2)
+    phi = features.transform(X)
+    assert np.abs(phi @ phi.T - expected).max() < 1e-12
+
+
+def test_features_of_nothing(rng):
+    features = NystroemFeatures.fit(np.zeros((3, 2)), lambda X, Y: X @ Y.T)
+    assert features.n_features == 0
+    assert features.transform(rng.normal(size=(4, 2))).shape == (4, 0)
+
+
+def test_one_frequency_is_enough(rng):
+    features = FourierFeatures.draw("rbf", 0.5, 3, 2, rng)
+    phi = features.transform(rng.normal(size=(5, 3)))
+    assert phi.shape == (5, features.n_features) == (5, 2)
+    assert np.abs((phi**2).sum(axis=1) - 1).max() < 1e-15
+
+
 def test_nystroem_scales_rounding_down_and_refuses_more(rng):
     landmarks = np.eye(2)
 

@@ -160,12 +160,36 @@ def test_the_worst_pair_decides():
     assert both.scale[0] > gaussian_scale([near], budget).scale[0] > 0
 
 
+def test_what_is_spent_at_other_orders_is_the_worst_of_all_pairs():
+    groups = [([0.0, 2.0, 7.0], [0.5, 2.5]), ([0.0, 2.0], [3.0, 5.5]), ([1.0], [2.0])]
+    items = [tuple(conditional(rows) for rows in pair) for pair in groups]
+    for k in (1, 3):
+        found = gaussian_scale(items, Budget(2.0, 0.4, k))
+        sigma = found.scale[0] / math.sqrt(k)
+        for alpha in (1.1, 2.0, 6.0, 40.0):
+            expected = [worst_divergence(pair, sigma, alpha) for pair in groups]
+            assert found.divergence(alpha) == pytest.approx(max(expected), rel=1e-9)
+        assert 0.4 * (1 - 1e-5) < found.divergence(2.0) <= 0.4
+
+
 def test_no_noise_where_the_model_needs_none():
     budget = Budget(2.0, 0.5)
     item = conditional([0.0, 10.0, 20.0]), conditional([0.1, 10.0, 20.0])
     assert gaussian_scale([item], budget).scale[0] == 0
     same = conditional([1.0, 1.0]), conditional([1.0])
     assert gaussian_scale([same], budget).scale[0] == 0
+    # In any unit: no square of it is needed.
+    for unit in (2.0**-600, 2.0**-100, 2.0**600):
+        first, second = (unit * np.array(x) for x in ([0.0, 10.0, 20.0], [0.1, 10, 20]))
+        item = conditional(first), conditional(second)
+        assert gaussian_scale([item], budget).scale[0] == 0
+        first[2] += 0.1 * unit
+        item = conditional(first), conditional(second - 0.1 * (second < unit) * unit)
+        assert gaussian_scale([item], budget).scale[0] == 0
+    # All of the promise may be spent: variances 1, and a gap of 1.
+    item = conditional([-1.0, 1.0]), conditional([0.0, 2.0])
+    assert gaussian_scale([item], Budget(2.0, 1.0)).scale[0] == 0
+    assert gaussian_scale([item], Budget(2.0, math.nextafter(1.0, 0))).scale[0] > 0
 
 
 def test_an_offset_and_weights_do_not_matter():
@@ -178,8 +202,9 @@ def test_an_offset_and_weights_do_not_matter():
     assert gaussian_scale([weighted], budget).scale == plain.scale
 
 
-def test_a_scale_that_fails_its_condition_raises(monkeypatch):
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_scale_that_fails_its_condition_raises(k, monkeypatch):
     monkeypatch.setattr(gaussian_model, "scale_to_grid", lambda scale: 0.9 * scale)
     item = conditional([0.0, 2.0]), conditional([5.0, 7.0])
     with pytest.raises(CalibrationError, match="Gaussian condition"):
-        gaussian_scale([item], Budget(2.0, 0.1))
+        gaussian_scale([item], Budget(2.0, 0.1, k))

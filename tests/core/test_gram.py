@@ -134,7 +134,7 @@ def test_shorter_vectors_near_order_one(road):
     rng = np.random.default_rng(16)
     first = unit_rows(rng, 6, 5) * rng.uniform(0.5, 1, (6, 1))
     second = unit_rows(rng, 8, 5) * rng.uniform(0.5, 1, (8, 1))
-    for alpha in (1.001, 1.05, 1.2):
+    for alpha in (1.0, 1.001, 1.05, 1.2):
         found = road(first, second, [alpha], REGS)[0]
         expected = [exactly(first, second, alpha, reg) for reg in REGS]
         assert np.abs(found - expected).max() < 1e-9
@@ -469,17 +469,25 @@ def test_regularisations_out_of_range(reg):
         check_grid([2.0], [0.1, reg])
 
 
-@pytest.mark.parametrize("shapes", [((2, 2), (3, 3), (2, 3)), ((2, 3), (3, 3), (3, 2))])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((2, 2), (3, 3), (2, 3)),
+        ((2, 3), (3, 3), (3, 2)),
+        ((2, 2), (4, 4), (3, 2)),
+        ((2, 2), (3, 2), (3, 2)),
+    ],
+)
 def test_blocks_that_do_not_fit(shapes):
     with pytest.raises(ValueError, match="do not fit"):
         gram_divergence(*(np.ones(s) for s in shapes), alphas=[2.0], regs=[0.1])
 
 
-def test_empty_blocks():
+@pytest.mark.parametrize(("n_p", "n_q"), [(0, 1), (1, 0), (0, 0)])
+def test_empty_blocks(n_p, n_q):
+    blocks = np.ones((n_p, n_p)), np.ones((n_q, n_q)), np.ones((n_q, n_p))
     with pytest.raises(ValueError, match="do not fit"):
-        gram_divergence(
-            np.ones((0, 0)), np.ones((1, 1)), np.ones((1, 0)), alphas=[2.0], regs=[0.1]
-        )
+        gram_divergence(*blocks, alphas=[2.0], regs=[0.1])
 
 
 @pytest.mark.parametrize("shapes", [((2, 2), (3, 3)), ((2, 3), (2, 3)), ((2,), (2,))])

@@ -1,6 +1,8 @@
 """Noise laws against multiprecision, quadrature and their own densities."""
 
 import math
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -10,7 +12,17 @@ from core_support import EXACT_LAWS, SHIFT_RULES, cost
 from scipy.integrate import quad
 
 from skpuffer.core.grid import grid_step, scale_to_grid
-from skpuffer.core.laws import LAWS, Gaussian, Laplace, NoiseLaw
+from skpuffer.core.laws import (
+    LAWS,
+    Exponential,
+    Gaussian,
+    Laplace,
+    NoiseLaw,
+    bears_a_taken_name,
+    is_own,
+    law_parameters,
+    missing_members,
+)
 from skpuffer.core.sampling import SeededBits
 
 EACH = pytest.mark.parametrize("name", LAWS)
@@ -212,6 +224,66 @@ def test_a_release_lies_on_the_grid_and_has_the_spread(name):
     kurtosis = 6 if law.convex else math.gamma(10) / math.gamma(6) ** 2
     error = 5 * math.sqrt((kurtosis - 1) / 4 / len(values))
     assert (released - values).std() == pytest.approx(law.noise_std(scale), rel=error)
+
+
+# --- whose a law is ---
+
+
+class Mine(NoiseLaw):
+    """A law that bears a name and nothing else."""
+
+    name = "mine"
+    max_order = 2.0
+    shift_divergence = noise_std = logpdf = perturb = None
+
+
+def named(law, name):
+    return type("Other", (type(law),), {"name": name})()
+
+
+def marked(law):
+    vars(law)["noise_std"] = None
+    return law
+
+
+@dataclass(frozen=True)
+class Parts(Mine):
+    second: float = 2.0
+    first: str = "one"
+
+
+def test_laws_of_the_package_and_others():
+    ours = [*(law() for law in LAWS.values()), Exponential(0.3)]
+    others = [Mine(), Parts(), *(marked(law()) for law in (*LAWS.values(), Mine))]
+    others += [named(law, "other") for law in ours]
+    assert not any(is_own(law) for law in ours)
+    assert all(is_own(law) for law in others)
+
+
+def test_a_name_is_taken_however_it_is_written():
+    assert not any(bears_a_taken_name(law()) for law in (*LAWS.values(), Mine, Parts))
+    for law in LAWS.values():
+        for name in (law.name, law.name.upper(), f" {law.name}\n"):
+            assert bears_a_taken_name(named(law(), name))
+            assert bears_a_taken_name(named(Mine(), name))
+        assert bears_a_taken_name(marked(law()))
+        assert not bears_a_taken_name(named(law(), law.name + "s"))
+
+
+def test_parameters_are_the_fields_in_their_order():
+    assert law_parameters(Parts()) == (("second", 2.0), ("first", "one"))
+    assert law_parameters(Exponential(0.7)) == (("power", 0.7),)
+    assert law_parameters(Laplace()) == law_parameters(marked(Gaussian())) == ()
+
+
+def test_members_that_are_missing():
+    every = ["convex", "homogeneity", "logpdf", "max_order", "name", "noise_std"]
+    every += ["perturb", "shift_divergence", "sources", "wasserstein_exponent"]
+    assert missing_members(object()) == every
+    for member in every:
+        has = {name: None for name in every if name != member}
+        assert missing_members(SimpleNamespace(**has)) == [member]
+    assert not any(missing_members(law()) for law in (*LAWS.values(), Mine))
 
 
 # --- one law alone ---

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from skpuffer.core import gram
 from skpuffer.core.gram import gram_divergence, moment_divergence
-from skpuffer.core.low_rank import low_rank_features
+from skpuffer.core.low_rank import low_rank_features, pivoted_features
 from skpuffer.core.second_moments import GramMoments
 
 
@@ -84,6 +84,16 @@ def test_units_do_not_matter():
         for scale in (2.0**-30, 1.0, 2.0**30)
     }
     assert len(ranks) == 1
+
+
+def test_where_what_may_be_left_is_no_float():
+    # A part in 1e15 of the smallest floats is zero.
+    features = pivoted_features(
+        np.full(9, 1e-312), lambda i: np.full(9, 1e-312), most=3
+    )
+    assert features.shape == (1, 9)
+    assert np.abs(features**2 / 1e-312 - 1).max() < 1e-9
+    assert pivoted_features(np.zeros(9), lambda i: np.zeros(9), most=3) is None
 
 
 def test_both_roads_agree_and_the_short_one_keeps_more_digits():

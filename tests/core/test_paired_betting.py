@@ -94,6 +94,44 @@ def test_stakes_are_the_best_on_the_counts():
     assert one.shape == (30,)
 
 
+@pytest.mark.parametrize(
+    ("counts", "epsilon"),
+    [((4,), ()), ((4, 3), ()), ((4,), (5,)), ((4, 3), (5, 1)), ((4, 2, 3), (2, 1))],
+)
+def test_stakes_are_those_of_each_claim_and_count(counts, epsilon):
+    rng = np.random.default_rng(13)
+    counts, epsilon = rng.integers(0, 60, counts), 0.6 * rng.random(epsilon)
+    found = growth_stakes(counts, epsilon=epsilon, delta=0.02)
+    shape = np.broadcast_shapes(counts.shape[1:], epsilon.shape)
+    assert found.shape == shape
+    for place in np.ndindex(shape):
+        one = [np.broadcast_to(kind, shape)[place] for kind in counts]
+        claim = np.broadcast_to(epsilon, shape)[place]
+        alone = growth_stakes(one, epsilon=claim, delta=0.02)
+        assert found[place] == pytest.approx(float(alone), rel=1e-12)
+    assert counts.ndim == 1 or (found > 0).any()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_stakes_are_the_best_of_large_claims_too(delta):
+    # Events that have come e^epsilon times as often on one side, or more.
+    epsilon = np.array([0.0, 3.0, 8.0, 15.0, 25.0])
+    cells = [(1, 1), (1, 0), (0, 1), (0, 0)]
+    for times in (0.5, 1.3, 3.0):
+        counts = [0 * epsilon, times * 100 * np.exp(epsilon), 100 + 0 * epsilon, 10]
+        counts = np.stack(np.broadcast_arrays(*counts))
+        stakes = growth_stakes(counts, epsilon=epsilon, delta=delta)
+        largest = largest_stake(epsilon, delta)
+        grid = np.linspace(0, 0.99, 4001)[:, None] * largest
+        growth = sum(
+            (c + 0.5) * log_factors(a, b, epsilon=epsilon, delta=delta, stake=grid)
+            for c, (a, b) in zip(counts, cells, strict=True)
+        )
+        best = np.linspace(0, 0.99, 4001)[growth.argmax(axis=0)]
+        np.testing.assert_allclose(stakes / largest, best, atol=3e-4)
+        assert (best > 0).all() == (times > 1)
+
+
 def test_no_stake_can_lose_everything():
     epsilon = np.array([0.0, 1.0, 30.0, 500.0])
     for delta in (0.0, 1e-9, 0.5):

@@ -161,6 +161,31 @@ def test_the_staircase_is_above_the_law_and_gives_each_value_its_share(kind, t):
         assert stairs.n_open < 2**14 / 20 or kind.startswith("power")
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("t", [1, 5, 1000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_staircase_leaves_room_for_what_floats_may_be_off_by(
+    kind, t, side, monkeypatch
+):
+    # With a margin that is seen, and weights that are off by nearly as much.
+    law = KINDS[kind](t)
+    monkeypatch.setattr(sampling_blocks, "_MARGIN", 2.0**-6)
+
+    class Wrong:
+        power, total, bounds = law.power, law.total, law.bounds
+
+        def exponent(self, k):
+            return law.exponent(k) + side * 0.9 * 2.0**-6
+
+    stairs = staircase(Wrong())
+    with mpmath.workdps(30):
+        for low, e, certain, heights in blocks_of(stairs):
+            size = 2**49 >> e
+            top = (certain + len(heights)) * size
+            assert top >= stairs.unit * exact(law, low)
+            assert certain * size <= stairs.unit * exact(law, low + 2**e - 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_a_word_decides_in_certain_slots(kind):
     weights = KINDS[kind](2**20 + 12345)
@@ -363,6 +388,14 @@ def test_octaves_and_uniforms():
     assert sampling_blocks._uniform(0, Words([])) == 0
     assert sampling_blocks._uniform(3, Words([5 << 61])) == 5
     assert sampling_blocks._uniform(66, Words([7, 3 << 62])) == 7 * 4 + 3
+    # The first bits of as many words as they take, and no word more.
+    words = np.random.default_rng(52).integers(2**64, size=4, dtype=np.uint64).tolist()
+    digits = "".join(f"{word:064b}" for word in words)
+    for n_bits in range(1, 257):
+        source = Words(words)
+        found = sampling_blocks._uniform(n_bits, source)
+        assert found == int(digits[:n_bits], 2)
+        assert len(source.left) == 4 - math.ceil(n_bits / 64)
 
 
 def test_values_beyond_64_bits_are_cut_off_as_sums():
@@ -441,6 +474,28 @@ def test_what_is_not_accepted_is_drawn_again(kind, monkeypatch):
         attempt(size, weights, stairs, again)
     monkeypatch.setattr(sampling_blocks, "_attempt", attempt)
     np.testing.assert_array_equal(found, draw(300, weights, again))
+
+
+@pytest.mark.parametrize("spare", [0, 2])
+@pytest.mark.parametrize("accepted", [0, 1, 250, 299, 300])
+def test_no_more_is_drawn_than_is_missing(accepted, spare, monkeypatch):
+    weights, asked = KINDS["laplace"](1000), []
+    stairs = staircase(weights)
+
+    def attempt(size, *rest):
+        # The first time so many are accepted, and the last few, then all.
+        missing = np.arange(accepted if not asked else size, size - spare)
+        asked.append(size)
+        return np.full(size, len(asked), dtype=np.int64), missing
+
+    monkeypatch.setattr(sampling_blocks, "_attempt", attempt)
+    found = sampling_blocks._draw_block(300, weights, stairs, Words([]))
+    left = max(0, 300 - accepted - spare)
+    assert np.bincount(found, minlength=3).tolist() == [0, 300 - left, left]
+    assert len(asked) == 1 + (left > 0)
+    for size, n in zip(asked, (300, left), strict=False):
+        lost = 1 - stairs.rate
+        assert n + lost * n <= size <= n + lost * n + 3 * math.sqrt(lost * n) + 2
 
 
 def test_blocks_and_arguments(monkeypatch):

@@ -1,6 +1,6 @@
 """The weights of noise on a grid, each by the definition of its law."""
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import mpmath
 import numpy as np
@@ -63,3 +63,17 @@ def test_weights_by_their_definition(kind, t):
                 # x(2k) is 2^power x(k).
                 grown = (2**weights.power - 1) * -mpmath.log(exact(weights, k))
                 assert -mpmath.log(ratio) >= grown * (1 - mpmath.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_hold_with_few_digits(kind, digits):
+    # There each rounding to the wrong side is seen, once in a few numbers.
+    down, up = Context(digits, ROUND_FLOOR), Context(digits, ROUND_CEILING)
+    for t in range(1, 15):
+        weights = KINDS[kind](t)
+        for k in range(5 * t):
+            true = float(exact(weights, k))
+            least, most = (float(bound) for bound in weights.bounds(k, down, up))
+            assert least <= true * (1 + 1e-14)
+            assert true <= most * (1 + 1e-14)
