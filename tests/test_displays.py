@@ -566,6 +566,14 @@ def test_the_pair_with_the_largest_shift_and_frames_of_other_kinds():
     assert named.first[-1] == values.max()
 
 
+def test_the_largest_shift_is_that_of_one_row_and_no_mean():
+    values = {"a": [0, 1, 2, 3], "b": [2, 3, 4, 5], "c": [0, 1, 2, 9]}
+    frame = pd.DataFrame(values).melt(var_name="group", value_name="x")
+    display = CouplingDisplay.from_frame(frame, secret="group", column="x")
+    assert display.pair == ("a", "c")
+    assert (display.mean_shift, display.largest_shift) == (1.5, 6)
+
+
 def test_parts_of_a_coupling():
     display = MAKE["coupling"]()
     assert len(display.axes_) == 2
