@@ -20,7 +20,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._at_release import refuse_release, warn_of_release
-from skpuffer._checks import orders
 from skpuffer._fit import fit_scales
 from skpuffer._lazy import is_lazy
 from skpuffer._lazy_release import count_lazily, release_lazily
@@ -333,7 +332,7 @@ class Release(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             An order is not above 1.
         """
         check_is_fitted(self)
-        return self.profile_.divergence(orders("alphas", alphas))
+        return self.profile_.divergence(alphas)
 
     def get_feature_names_out(
         self, input_features: Iterable[str] | None = None

@@ -123,9 +123,8 @@ def check_parameters(law: NoiseLaw, params: Mapping[str, Any]) -> Settings:
     if alpha > law.max_order:
         raise ParameterError(
             f"alpha={value_text(params['alpha'])} is out of reach of {law.name} noise, "
-            "whose "
-            "divergence is infinite there: choose a finite alpha or "
-            "RenyiPufferfishLaplace"
+            "whose divergence is infinite there: choose a finite alpha, or Laplace noise "
+            "(RenyiPufferfishLaplace, law='laplace')"
         )
     if is_own(law):
         check_stated(law, alpha)

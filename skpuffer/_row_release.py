@@ -108,7 +108,8 @@ class RowRelease(Release):
         Parameters
         ----------
         X : frame or array-like of shape (n, d), Dask frame or array, or LazyFrame
-            With or without the secret and prior columns.
+            With or without the secret and prior columns. Columns of an array go by
+            their places: fewer columns are taken for those without secret and prior.
 
         Returns
         -------

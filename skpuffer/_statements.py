@@ -12,7 +12,7 @@ import numpy as np
 from skpuffer._fit import Fitted
 from skpuffer._parameters import Settings
 from skpuffer._report import ReleaseReport
-from skpuffer._text import group_text, label_text
+from skpuffer._text import group_text, label_text, listed
 from skpuffer._validation import Sample
 from skpuffer.accounting import Guarantee
 from skpuffer.core import gaussian_model
@@ -136,7 +136,7 @@ def warn_about(
     ]
     if small and prior_model != "bounded":
         _warn(
-            f"fewer than min_group_size={min_group_size} rows for {', '.join(small)}: "
+            f"fewer than min_group_size={min_group_size} rows for {listed(small)}: "
             f"{_FEW_ROWS[prior_model]}",
             SmallGroupWarning,
         )
@@ -146,7 +146,7 @@ def warn_about(
             for prior, first, second in fitted.skipped
         ]
         _warn(
-            f"no guarantee for pairs that do not occur under a prior: {', '.join(shown)}",
+            f"no guarantee for pairs that do not occur under a prior: {listed(shown)}",
             SkippedPairWarning,
         )
     if fitted.unchanged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._checks import refuse_swapped
+from skpuffer._text import label_text, listed
 from skpuffer._validation import read_again
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
 from skpuffer.core.channels import RowPair, exact_divergence
 from skpuffer.core.grid import grid_step
 from skpuffer.core.mixtures import MIXTURES
-from skpuffer.exceptions import ParameterError
+from skpuffer.exceptions import ParameterError, SkippedPairWarning
 
 
 def held_out_divergence(
@@ -53,14 +55,20 @@ def held_out_divergence(
         together; it is a proven upper bound, within 1e-5 of the truth, or what
         `transport` proves where that is all that is known (several copies under
         Laplace noise, exponential noise, divergences of hundreds). Pairs that were not
-        fitted, or do not occur in X, are left out.
+        fitted, or do not occur in X, are left out; a warning names fitted ones.
 
     Raises
     ------
     NotFittedError
         Before fit.
     ParameterError
-        The release is of several columns jointly; or X does not fit the estimator.
+        The release is of several columns jointly, no pair that was fitted occurs in X,
+        or X does not fit the estimator.
+
+    Warns
+    -----
+    SkippedPairWarning
+        Some pairs that were fitted do not occur in X: of them nothing is said.
 
     Examples
     --------
@@ -110,6 +118,20 @@ def held_out_divergence(
                         "holds": value <= guarantee.epsilon,
                     }
                 )
+    seen = {frozenset(line["pair"]) for line in lines}
+    missing = [pair for pair in guarantee.pairs if frozenset(pair) not in seen]
+    shown = listed([f"{label_text(a)} – {label_text(b)}" for a, b in missing])
+    if not lines:
+        raise ParameterError(
+            f"X has rows of no pair that was fitted ({shown}), and nothing could be said: "
+            "give rows with secret values of the fit"
+        )
+    if missing:
+        warnings.warn(
+            f"X lacks rows of pairs that were fitted, and nothing is said of them: {shown}",
+            SkippedPairWarning,
+            stacklevel=2,
+        )
     columns = ["pair", "prior", "column", "divergence", "epsilon", "holds"]
     return pd.DataFrame(lines, columns=columns)
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer._checks import orders as checked
 from skpuffer.core.conversions import renyi_to_delta, renyi_to_epsilon
 from skpuffer.core.prior import FloatArray
 
@@ -123,13 +124,10 @@ class PrivacyProfile:
 
         Raises
         ------
-        ValueError
+        ParameterError
             An order is not above 1.
         """
-        wanted = np.asarray(alphas, dtype=np.float64)
-        if not (wanted > 1).all():
-            bad = wanted[~(wanted > 1)].flat[0]
-            raise ValueError(f"alphas must lie in (1, inf], got {float(bad)!r}")
+        wanted = checked("alphas", alphas)
         flat = [self._at(alpha) for alpha in wanted.ravel().tolist()]
         return np.array(flat).reshape(wanted.shape)
 

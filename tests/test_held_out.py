@@ -16,6 +16,7 @@ from skpuffer import (
 )
 from skpuffer.exceptions import (
     ParameterError,
+    SkippedPairWarning,
     UnavailableRuleError,
     ZeroNoiseWarning,
 )
@@ -93,7 +94,8 @@ def test_each_column_pair_and_prior():
     assert set(found["column"]) == {"age", "pay"}
     assert found["holds"].all()
     # A pair that does not occur is left out.
-    some = held_out_divergence(noise, frame[(frame["sex"] != "X")])
+    with pytest.warns(SkippedPairWarning, match="nothing is said of them: M – X"):
+        some = held_out_divergence(noise, frame[(frame["sex"] != "X")])
     assert set(some["pair"]) == {("F", "M")}
 
 
@@ -269,3 +271,21 @@ def test_no_noise_says_why():
         noise.fit(frame)
     assert noise.scale_[0] == 0
     assert held_out_divergence(noise, frame)["divergence"][0] < 0.5
+
+
+def test_rows_of_no_fitted_pair_are_refused():
+    noise = RenyiPufferfishLaplace(secret="sex").fit(one())
+    other = one().replace({"sex": {"F": "female", "M": "male"}})
+    with pytest.raises(ParameterError, match=r"no pair that was fitted \(F – M\)"):
+        held_out_divergence(noise, other)
+
+
+def test_pairs_without_rows_are_named():
+    frame = pd.DataFrame({"age": np.arange(90.0), "job": ["a", "b", "c"] * 30})
+    noise = RenyiPufferfishLaplace(secret="job").fit(frame)
+    fewer = frame[frame["job"] != "b"]
+    with pytest.warns(
+        SkippedPairWarning, match=r"nothing is said of them: a – b, b – c$"
+    ):
+        found = held_out_divergence(noise, fewer)
+    assert found["pair"].tolist() == [("a", "c")]

@@ -102,7 +102,10 @@ def audit_estimator(
 
     A small violation takes many rows: with 10,000 draws at ε = 1 what is found lies .1
     to .4 below the truth for Rényi claims, and .01 to .12 for pure ε, so that a scale a
-    little too small passes.
+    little too small passes. Nor do the usual witnesses see a fine structure: many
+    distinct values under far too little noise pass, and a witness that looks at
+    neighbours finds them (the guide's page on audits has one). `held_out_divergence`
+    computes the divergence of the laws in place of looking for it.
 
     Examples
     --------
