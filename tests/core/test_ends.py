@@ -112,11 +112,13 @@ def test_the_smaller_set_serves_where_it_is_close(monkeypatch):
 
 
 def test_ends_out_of_reach_leave_it_to_the_atoms():
-    # Some 900 scales from each to the other.
+    # Some 900 scales from each to the other, for both or for one side alone.
     places = np.linspace(0, 0.05, 50)
-    parts = [Atomic(places + low, np.ones(50, int)) for low in (0.0, 0.95)]
-    ends = Ends.of(CellMoments.of(parts), 1e-3)
-    assert laplace_module._from_ends(ends, 2.0, 1e-3, 1.0, 1e-3) is None
+    near, far = (Atomic(places + low, np.ones(50, int)) for low in (0.0, 0.95))
+    both = Atomic(np.append(near.places, far.places), np.ones(100, int))
+    for parts in ((near, far), (near, both), (both, near)):
+        ends = Ends.of(CellMoments.of(parts), 1e-3)
+        assert laplace_module._from_ends(ends, 2.0, 1e-3, 1.0, 1e-3) is None
 
 
 def test_what_overflows_is_not_known():

@@ -265,6 +265,12 @@ def test_nothing_is_claimed_where_densities_are_out_of_reach():
         atoms = Atoms(np.sort([0.0, place]), own if place > 0 else own[::-1])
         found = check(atoms, panels, Nearby.of(atoms, panels.middle), 2.0, 0.0, 8)
         assert np.isfinite(found.whole).all() == (abs(place) == 30)
+    # And at the middle alone, between two atoms.
+    for place in (30.0, 34.0):
+        masses = np.array([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
+        atoms = Atoms(np.array([-place, 0.0, place]), masses)
+        found = check(atoms, panels, Nearby.of(atoms, panels.middle), 2.0, 0.0, 8)
+        assert np.isfinite(found.whole).all() == (place == 30)
 
 
 def test_for_single_atoms_nothing_is_added_but_what_the_proof_costs():
@@ -331,6 +337,32 @@ def test_round_off_far_from_all_atoms_is_stated(far):
             missed = abs(float(mpmath.mpf(found) - mpmath.log(total)))
         error = _round_off(None, 1.0, 0.0, atoms, panels, condensed=False)
         assert missed <= error <= 1e-14 * far**2 + 1e-11
+
+
+def test_round_off_grows_with_the_square_of_distances():
+    # Places are rounded to the last digit of their span, and of the squares of their
+    # distances those within some 38.6 of the nearest matter.
+    rng = np.random.default_rng(8)
+    for span in (1.0, 100.0, 1e4):
+        for start in (-span, 0.0, 3 * span):
+            places = np.sort(rng.uniform(0, 0.4, 5)) * span + start
+            places[[0, -1]] = start, start + span
+            atoms = Atoms(places, np.full((2, 5), 0.2))
+            low, high = start - 0.3 * span, start + 1.1 * span
+            middle = np.sort(rng.uniform(low, high, 6))
+            panels = Panels(middle, np.full(6, 0.3))
+            away = np.abs(middle[:, None] - places).min(axis=1).max()
+            least = (5 + 700 + 2 * span * (away + 38.6)) * 2.0**-52
+            error = _round_off(None, 1.0, 0.0, atoms, panels, condensed=False)
+            assert least <= error <= 1.1 * least + 4000 * 2.0**-52
+
+
+def test_where_nothing_is_integrated_nothing_is_far():
+    none = Panels(np.zeros(0), np.zeros(0))
+    item = mixtures([0.0, 1.0], [0.0, 1.0], (None, None))
+    for condensed in (False, True):
+        atoms = _atoms(item, 1.0, 0.5, condensed)
+        assert 0 < _round_off(item, 1.0, 0.5, atoms, none, condensed) < 1e-9
 
 
 def test_round_off_of_nodes_counts_all_atoms_that_matter(monkeypatch):
