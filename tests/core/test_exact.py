@@ -221,6 +221,15 @@ def test_copies():
             )
 
 
+def test_no_scale_is_found_for_what_the_rule_does_not_cover():
+    witness = MixtureWitness.of(pair([0.0, 1.0], [0.0, 2.0]))
+    rule, weights = RULES["exact"](), np.ones(1)
+    with pytest.raises(ValueError, match=r"n_releases=2.*laplace"):
+        rule.unit_scale(witness, LAWS["laplace"](), Budget(3.0, 0.6, 2), weights)
+    with pytest.raises(ValueError, match="mixtures of exponential"):
+        rule.unit_scale(witness, LAWS["exponential"](), Budget(3.0, 0.6), weights)
+
+
 def test_several_columns_are_refused():
     item = pair([[0.0, 1.0]], [[1.0, 1.0]])
     with pytest.raises(ValueError, match="one column, got 2"):
