@@ -457,7 +457,7 @@ def test_scales_of_a_single_column_are_in_the_units_of_its_distances(epsilon):
         assert both_directions(counts, distances, expected * 0.999, 1.5) > epsilon
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 12.0, 30.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.5, 12.0, 60.0, 100.0])
 def test_two_columns_of_very_unlike_weights(epsilon):
     sides = [
         Conditional.from_rows(rows)
@@ -472,7 +472,7 @@ def test_two_columns_of_very_unlike_weights(epsilon):
         found[name] = calibrate([pair], LAW, rule(), budget).scale
         assert found[name] == pytest.approx(scale, rel=1e-5)
     assert (found["exact"] <= found["transport"]).all()
-    assert epsilon < 50 or found["transport"][0] < 1e-4
+    assert epsilon < 90 or found["transport"][0] < 1e-4
 
 
 def test_copies_of_a_row():

@@ -141,6 +141,18 @@ def test_no_smaller_than_the_floor(law):
     assert scale_of(item, law, Budget(2.0, divergence * (1 + 1e-12))) == 0
 
 
+def test_a_scale_well_below_the_smallest_gap():
+    # Nearly all of what the atoms say is allowed, and the span is short.
+    item, budget = (
+        pair([0.0, 1.0], [0.0, 1.0], masses=([1, 1], [1, 100])),
+        Budget(2, 3.23),
+    )
+    scale = scale_of(item, "laplace", budget)
+    assert scale < 0.08
+    assert truth("laplace", item, scale, 2.0) <= 3.23
+    assert truth("laplace", item, scale * 0.99, 2.0) > 3.23
+
+
 @EACH_LAW
 @pytest.mark.parametrize("far", [2.0**27, -(2.0**27)])
 def test_the_floor_is_within_reach_of_the_release_grid(law, far):
