@@ -457,6 +457,24 @@ def test_scales_of_a_single_column_are_in_the_units_of_its_distances(epsilon):
         assert both_directions(counts, distances, expected * 0.999, 1.5) > epsilon
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 12.0, 60.0, 100.0])
+def test_two_columns_of_very_unlike_weights(epsilon):
+    sides = [
+        Conditional.from_rows(rows)
+        for rows in ([[0.0, 0.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
+    ]
+    pair = RowPair(*sides, np.array([1.0, 1e3]), (discrete(2), ordinal(3)))
+    budget, found = Budget(2.0, epsilon), {}
+    for name, rule in ROW_RULES.items():
+        answer = rule().calibrate(pair, LAW, budget)
+        scale = answer.unit * pair.weights
+        assert rule().holds(answer.witness, LAW, budget, scale)
+        found[name] = calibrate([pair], LAW, rule(), budget).scale
+        assert found[name] == pytest.approx(scale, rel=1e-5)
+    assert (found["exact"] <= found["transport"]).all()
+    assert epsilon < 90 or found["transport"][0] < 1e-4
+
+
 def test_copies_of_a_row():
     counts = np.array([[9, 1], [10, 0]])
     pair, budget = pair_of(counts, discrete(2)), Budget(2.0, 0.2, n_releases=2)
@@ -650,6 +668,8 @@ def test_the_divergence_of_any_pair_at_any_scale():
     p, q = ([Fraction(int(n), int(one.sum())) for n in one] for one in counts)
     bare_truth = max(exact_divergence(p, q, 3.0), exact_divergence(q, p, 3.0))
     assert bare == pytest.approx(bare_truth, rel=1e-10)
+    still = RowPair(*map(rows_of, counts), np.zeros(1), (distances,))
+    assert exact_divergence_of(still, Budget(3.0, 1.0), np.zeros(1)) == bare
     # Copies, and too many combinations: what transport proves.
     twice = exact_divergence_of(pair, Budget(3.0, 1.0, n_releases=2), np.array([0.7]))
     assert twice > value

@@ -141,6 +141,18 @@ def test_no_smaller_than_the_floor(law):
     assert scale_of(item, law, Budget(2.0, divergence * (1 + 1e-12))) == 0
 
 
+def test_a_scale_well_below_the_smallest_gap():
+    # Nearly all of what the atoms say is allowed, and the span is short.
+    item, budget = (
+        pair([0.0, 1.0], [0.0, 1.0], masses=([1, 1], [1, 100])),
+        Budget(2, 3.23),
+    )
+    scale = scale_of(item, "laplace", budget)
+    assert scale < 0.08
+    assert truth("laplace", item, scale, 2.0) <= 3.23
+    assert truth("laplace", item, scale * 0.99, 2.0) > 3.23
+
+
 @EACH_LAW
 @pytest.mark.parametrize("far", [2.0**27, -(2.0**27)])
 def test_the_floor_is_within_reach_of_the_release_grid(law, far):
@@ -219,6 +231,15 @@ def test_copies():
             getattr(rule, method)(
                 witness, LAWS["laplace"](), Budget(3.0, 0.6, 2), *rest
             )
+
+
+def test_no_scale_is_found_for_what_the_rule_does_not_cover():
+    witness = MixtureWitness.of(pair([0.0, 1.0], [0.0, 2.0]))
+    rule, weights = RULES["exact"](), np.ones(1)
+    with pytest.raises(ValueError, match=r"n_releases=2.*laplace"):
+        rule.unit_scale(witness, LAWS["laplace"](), Budget(3.0, 0.6, 2), weights)
+    with pytest.raises(ValueError, match="mixtures of exponential"):
+        rule.unit_scale(witness, LAWS["exponential"](), Budget(3.0, 0.6), weights)
 
 
 def test_several_columns_are_refused():
