@@ -116,6 +116,24 @@ def test_a_convolution_by_fourier_transforms_is_one(sizes, monkeypatch):
     assert (found >= 0).all()
 
 
+@pytest.mark.parametrize("n", [10_000, 30_000, 10**6])
+def test_ranks_are_half_a_standard_deviation_apart_or_twelve_hundred(n):
+    ranks = crossing._chosen_ranks(n)
+    assert len(ranks) <= 1200
+    # Of a binomial count: its standard deviation at the middle of two ranks.
+    middle = (ranks[1:] + ranks[:-1]) / 2
+    apart = np.diff(ranks) / np.sqrt(middle * (n - middle) / n)
+    # Away from the ends, and from the middle, where those from either end meet.
+    inner = (middle > n / 4) & (np.abs(middle - n / 2) > 1)
+    inner &= inner[::-1]
+    if n < 10**6:
+        assert np.abs(apart[inner] - 0.5).max() < 3 / math.sqrt(n)
+    else:
+        assert len(ranks) > 1000
+        assert np.ptp(apart[inner]) < 0.01
+    np.testing.assert_array_equal(ranks, n + 1 - ranks[::-1])
+
+
 def test_tiny_errors_are_left_to_the_union_bound():
     bounds = rank_bounds(50, 1e-8)
     lower = stats.beta.cdf(bounds.lower, bounds.ranks, 51 - bounds.ranks)

@@ -148,6 +148,25 @@ def test_between_the_sample_and_the_bands(n):
         assert mean_excess(tight, 0.0) < 0.8 * mean_excess(loose, 0.0)
 
 
+def test_at_each_threshold_it_is_what_the_sample_says_and_may_deviate():
+    n, rng = 3000, np.random.default_rng(2)
+    first, second = (np.sort(rng.normal(m, 1, n).clip(-4, 4)) for m in (0, 2))
+    cells = cells_around(first, second, slack=0.3)
+    sample = ShiftBound(np.abs(first - second)[:, None], np.full(n, 1 / n))
+    tight = tightened(cells, sample, (n, n), span=8.0, error=0.05)
+    loose = ShiftBound(cells.distance[:, None], cells.mass)
+    gained = 0
+    thresholds = 8.0 * stop_loss._THRESHOLDS
+    for threshold in thresholds[thresholds < cells.distance.max()].tolist():
+        level = math.log(len(stop_loss._THRESHOLDS) / 0.05)
+        most = mean_excess(sample, threshold)
+        most += stop_loss._deviation(cells, (n, n), threshold, level)
+        assert mean_excess(tight, threshold) <= most * (1 + 1e-9)
+        gained += most < 0.95 * mean_excess(loose, threshold)
+    # From the bands alone that would not follow.
+    assert gained > 3
+
+
 @pytest.mark.parametrize("unit", [2.0**-60, 2.0**-20, 2.0**20, 2.0**60])
 def test_the_unit_of_the_data_does_not_matter(unit):
     rng = np.random.default_rng(1)
