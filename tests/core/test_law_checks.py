@@ -112,6 +112,21 @@ def test_a_check_prints_the_ratios():
     )
 
 
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"name": 3}, "name is 3"),
+        ({"name": None}, "name is None"),
+        ({"name": ""}, "name is ''"),
+        ({"sources": {"w_inf": 3}}, "sources has 'w_inf': 3"),
+        ({"sources": {3: "a theorem"}}, "sources has 3: 'a theorem'"),
+    ],
+)
+def test_what_a_law_is_called_and_rests_on_is_text(members, message):
+    with pytest.raises(LawError, match=message):
+        checked(other(**members), [2.0], [1.0], 1e-6)
+
+
 # --- what is stated, before a calibration ---
 
 
