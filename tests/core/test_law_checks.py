@@ -112,6 +112,21 @@ def test_a_check_prints_the_ratios():
     )
 
 
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"name": 3}, "name is 3"),
+        ({"name": None}, "name is None"),
+        ({"name": ""}, "name is ''"),
+        ({"sources": {"w_inf": 3}}, "sources has 'w_inf': 3"),
+        ({"sources": {3: "a theorem"}}, "sources has 3: 'a theorem'"),
+    ],
+)
+def test_what_a_law_is_called_and_rests_on_is_text(members, message):
+    with pytest.raises(LawError, match=message):
+        checked(other(**members), [2.0], [1.0], 1e-6)
+
+
 # --- what is stated, before a calibration ---
 
 
@@ -203,6 +218,15 @@ def test_where_there_is_no_density_nothing_is_revealed():
         assert log_integral(_ratio(whole, half, alpha), edges) == math.inf
 
 
+@pytest.mark.parametrize("spread", [0.05, 0.01, 0.002])
+def test_a_peak_that_a_node_makes_too_much_of(spread):
+    # At a node it counts for all about it, in halves of the panel for less.
+    for node in np.polynomial.legendre.leggauss(16)[0][8:15]:
+        peak = stats.norm((1 + node) / 2, spread)
+        found = log_integral(peak.logpdf, np.array([0.0, 1.0]))
+        assert math.exp(found) == pytest.approx(peak.cdf(1) - peak.cdf(0), rel=1e-9)
+
+
 @pytest.mark.parametrize("shift", [0.75, 1.5, 1.9])
 def test_the_largest_ratio_may_lie_between_the_two_centres(shift):
     # A hollow about zero, and tails that hardly fall.
@@ -234,9 +258,9 @@ def test_costs_fall_over_six_orders_of_magnitude_of_the_scale(size):
         check_form(law, [2.0], 1.0)
 
 
-@pytest.mark.parametrize("size", [1e-2, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("size", [1e-2, 1.0, 1e4, 1e8, 1e170])
 def test_convexity_is_not_denied_to_small_costs(size):
-    # Gaussian noise of many scales, and of few.
+    # Gaussian noise of many scales, and of few; of the most, no digit is left.
     class Wide(Gaussian):
         name = "wide"
 
