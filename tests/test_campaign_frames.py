@@ -135,7 +135,7 @@ def grouped(case, draw, grid=None):
     )
 
 
-@runs(3)
+@runs(5)
 def test_lazy_and_counted_rows_are_fitted_as_those_in_memory(examples):
     with Books("lazy and counted") as books, dask.config.set(scheduler="sync"):
 
@@ -206,7 +206,7 @@ def test_dask_arrays_are_fitted_as_those_in_memory(examples):
         run()
 
 
-@runs(3)
+@runs(6)
 def test_counts_on_a_grid_are_rows_that_were_rounded(examples):
     kinds = [kind for kind in KINDS if "categories" not in kind]
     with Books("grids") as books, dask.config.set(scheduler="sync"):

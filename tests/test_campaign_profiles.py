@@ -222,10 +222,12 @@ def test_conversions_take_the_best_order_and_turn_back(examples):
             # Bounds rise, and their moments are convex.
             orders = np.array(profile.orders)
             known = np.array(profile.divergences)
-            assert (np.diff(known) >= -1e-9 * known[1:])[known[1:] < math.inf].all()
             finite = known < math.inf
-            alphas = np.concatenate([[1.0], orders[finite]])
-            moments = np.concatenate([[0.0], (orders[finite] - 1) * known[finite]])
+            assert finite.tolist() == sorted(finite.tolist(), reverse=True)
+            orders, known = orders[finite], known[finite]
+            assert (np.diff(known) >= -1e-9 * known[1:]).all()
+            alphas = np.concatenate([[1.0], orders])
+            moments = np.concatenate([[0.0], (orders - 1) * known])
             gaps = np.diff(alphas)
             chords = moments[:-2] * gaps[1:] + moments[2:] * gaps[:-1]
             chords /= alphas[2:] - alphas[:-2]
