@@ -145,7 +145,7 @@ def row_law(matrices, row):
     return found
 
 
-@runs(2)
+@runs(5)
 def test_labels_outside_the_set_count_as_one_or_are_drawn_from_all(examples):
     with Books("unknown labels") as books:
 

@@ -76,7 +76,7 @@ def column_laws(case, noise, names):
     return found
 
 
-@runs(4)
+@runs(8)
 def test_the_profile_bounds_every_order_and_every_delta(examples):
     kinds = ("numbers", "numbers", "bounded", "categories", "row", "row")
     with Books("profiles") as books:
