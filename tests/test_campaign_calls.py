@@ -275,7 +275,7 @@ class AnyCalls(RuleBasedStateMachine):
             np.testing.assert_allclose(self.noise.channels_[name], channel, atol=1e-15)
 
 
-@runs(6)
+@runs(4)
 def test_any_order_of_calls_of_every_kind(examples):
     with Books("any calls") as books, dask.config.set(scheduler="sync"):
         AnyCalls.books = books

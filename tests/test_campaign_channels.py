@@ -29,7 +29,7 @@ def between(channel, alpha):
     return np.array([[renyi(p, q, alpha) for q in channel] for p in channel])
 
 
-@runs(6)
+@runs(4)
 def test_channels_are_those_of_their_scale_and_metric(examples):
     kinds = ("categories", "categories", "population of categories", "row")
     with Books("channels") as books:
@@ -65,7 +65,7 @@ def test_channels_are_those_of_their_scale_and_metric(examples):
         run()
 
 
-@runs(8)
+@runs(4)
 def test_any_distributions_on_declared_sets_keep_the_promise(examples):
     with Books("declared sets") as books:
 
@@ -145,7 +145,7 @@ def row_law(matrices, row):
     return found
 
 
-@runs(4)
+@runs(5)
 def test_labels_outside_the_set_count_as_one_or_are_drawn_from_all(examples):
     with Books("unknown labels") as books:
 
@@ -207,7 +207,7 @@ def log_masses(rows, mass, places, law, power, t):
     return top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
 
 
-@runs(6)
+@runs(4)
 def test_no_point_of_the_grid_gives_away_more_than_epsilon(examples):
     with Books("points") as books:
 

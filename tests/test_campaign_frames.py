@@ -170,7 +170,7 @@ def test_lazy_and_counted_rows_are_fitted_as_those_in_memory(examples):
         run()
 
 
-@runs(4)
+@runs(3)
 def test_dask_arrays_are_fitted_as_those_in_memory(examples):
     kinds = ("numbers", "numbers", "population", "bounded")
     with Books("dask arrays") as books, dask.config.set(scheduler="sync"):
@@ -206,7 +206,7 @@ def test_dask_arrays_are_fitted_as_those_in_memory(examples):
         run()
 
 
-@runs(4)
+@runs(6)
 def test_counts_on_a_grid_are_rows_that_were_rounded(examples):
     kinds = [kind for kind in KINDS if "categories" not in kind]
     with Books("grids") as books, dask.config.set(scheduler="sync"):
@@ -261,7 +261,7 @@ def test_counts_on_a_grid_are_rows_that_were_rounded(examples):
         run()
 
 
-@runs(3)
+@runs(2)
 def test_a_lazy_release_is_one_release_of_its_rows(examples):
     with Books("lazy releases") as books, dask.config.set(scheduler="sync"):
 

@@ -166,7 +166,7 @@ def released_by(noise, frame, draw):
     return way, noise.transform(frame)
 
 
-@runs(6)
+@runs(4)
 def test_a_release_has_the_law_that_its_guarantee_names(examples):
     kinds = ("numbers", "numbers", "bounded", "categories", "row", "row")
     with Books("laws") as books, dask.config.set(scheduler="sync"):

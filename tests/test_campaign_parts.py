@@ -73,7 +73,7 @@ def fed(make, rows, draw, books):
     return whole
 
 
-@runs(5)
+@runs(3)
 def test_moments_are_those_of_all_rows_however_they_come(examples):
     with Books("moments") as books, dask.config.set(scheduler="sync"):
 
@@ -120,7 +120,7 @@ def state(audit):
     return audit.n_pairs_, audit.n_bets_, audit.verdict_, audit.reason_
 
 
-@runs(4)
+@runs(2)
 def test_an_audit_says_the_same_however_its_stream_is_cut(examples):
     with Books("running audits") as books:
 

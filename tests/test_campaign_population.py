@@ -23,7 +23,7 @@ CONFIDENCES = [0.5, 0.8, 0.9]
 LEVEL = 1e-6
 
 
-@runs(5)
+@runs(2)
 def test_confidence_never_takes_noise_away(examples):
     kinds = ("population", "population", "population of categories")
     with Books("confidence") as books:
@@ -114,7 +114,7 @@ def frame_of(table, labels=None):
     return pd.DataFrame(frame)
 
 
-@runs(4)
+@runs(3)
 def test_samples_fall_short_of_their_population_no_more_often_than_said(examples):
     tallies = Tallies()
     with Books("coverage") as books:
@@ -152,7 +152,7 @@ def test_samples_fall_short_of_their_population_no_more_often_than_said(examples
         tallies.check(books)
 
 
-@runs(4)
+@runs(2)
 def test_released_categories_of_the_population_keep_the_promise_as_said(examples):
     tallies = Tallies()
     with Books("coverage of categories") as books:
