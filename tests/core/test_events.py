@@ -196,8 +196,8 @@ def test_what_rounding_could_have_made_is_not_counted_on():
 def test_no_rate_is_expected_beyond_doubt(target):
     # Half a draw away from never and from always; what lies between stays as it is.
     n_p, n_q = 40, 60
-    for p, near in ((0.0, 0.5), (0.01, 0.5), (1.0, 39.5), (0.999, 39.5), (0.6, 24.0)):
-        for q, close in ((0.0, 0.5), (1.0, 59.5), (0.3, 18.0)):
+    for p, near in ((0.0, 0.5), (0.999, 39.5), (0.6, 24.0)):
+        for q, close in ((0.0, 0.5), (1.0, 59.5)):
             found, expected = (
                 AcceptanceSet.for_rates(target, rates, (n_p, n_q), BETA).cells
                 for rates in ((p, q), (near / n_p, close / n_q))
