@@ -366,7 +366,7 @@ def test_shifts_that_vanish_in_units_of_the_weights_are_no_riddle(rule, law):
     # Either the scale is out of reach, which the message says, or it is large enough.
     tiny, budget = 1e-310, Budget(2.0, 1.0)
     bound = ShiftBound(np.array([[0.0, tiny], [0.0, tiny]]), np.array([0.5, 0.5]))
-    for large in (1e-3, 1.0, 1e20):
+    for large in (1e-3, 1.0, 1e20, 1e300):
         item = BoundedPair(bound, np.array([1.0, large]))
         try:
             scale = calibrate([item], LAWS[law](), RULES[rule](), budget).scale
@@ -375,3 +375,9 @@ def test_shifts_that_vanish_in_units_of_the_weights_are_no_riddle(rule, law):
         else:
             assert RULES[rule]().holds(bound, LAWS[law](), budget, scale)
             assert scale[1] > tiny
+
+
+@EVERY
+def test_a_shift_that_underflows_needs_no_more_than_the_smallest_unit(law, rule):
+    item = bounded([[5e-324]], weights=[1e10])
+    assert 0 < unit(item, law, rule, Budget(2.0, 1.0)) < 3e-308
