@@ -68,7 +68,9 @@ class Mutation(NamedTuple):
     def lines(self):
         """The first and the last line of the statement, or of its head."""
         first, last = self.statement.lineno, self.statement.end_lineno
-        return first, first if hasattr(self.statement, "body") else last
+        if hasattr(self.statement, "body"):
+            last = max(first, self.statement.body[0].lineno - 1)
+        return first, last
 
     @property
     def in_function(self):

@@ -186,7 +186,8 @@ class MixturePair:
         -------
         float
             Above the larger direction by round-off only; infinite where one
-            distribution has an atom that the other lacks.
+            distribution has an atom that the other lacks, and where (α−1) times it is
+            beyond about 350.
         """
         first, second = self.first, self.second
         if not np.array_equal(first.places, second.places):
