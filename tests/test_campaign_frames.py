@@ -59,7 +59,7 @@ def assert_same_fit(found, expected, rounding=()):
 
 def cuts(draw, n, most=5):
     """Draw where rows are cut; parts may be empty."""
-    inner = draw(st.lists(st.integers(0, n), max_size=most - 1))
+    inner = draw(st.lists(st.integers(0, n), min_size=2, max_size=most - 1))
     ends = [0, *sorted(inner), n]
     return [range(a, b) for a, b in itertools.pairwise(ends)]
 
@@ -163,7 +163,7 @@ def test_lazy_and_counted_rows_are_fitted_as_those_in_memory(examples):
                 ways["a query of counts"] = lambda: clone(noise).fit_counts(
                     ConditionalCounts.from_frame(lazy, **places)
                 )
-            for way in draw(st.sets(st.sampled_from(sorted(ways)), min_size=2)):
+            for way in draw(st.sets(st.sampled_from(sorted(ways)), min_size=3)):
                 books.count(way)
                 assert_same_fit(outcome(ways[way]), expected)
 
