@@ -4,6 +4,7 @@ Left out: docstrings, messages of errors, annotations, protocols, `dtype` and th
 """
 
 import ast
+from collections import Counter
 from typing import NamedTuple
 
 _OPERATORS = {
@@ -56,13 +57,17 @@ _STILL = (ast.Import, ast.ImportFrom, ast.Raise, ast.Pass, ast.Assert)
 
 
 class Mutation(NamedTuple):
-    """One fault: in which statement of which function, of what, and how it is made."""
+    """One fault: in which statement of which function, of what, and how it is made.
+
+    The last is how many are called the same before it.
+    """
 
     statement: ast.stmt
     owner: tuple
     node: ast.AST
     what: str
     make: object
+    before: int = 0
 
     @property
     def lines(self):
@@ -82,7 +87,8 @@ class Mutation(NamedTuple):
         """What it is called wherever its lines move: function, statement and fault."""
         owner = ".".join(item.name for item in self.owner) or "module"
         statement = ast.unparse(self.statement).splitlines()[0]
-        return f"{owner} | {statement[:70]} | {self.fault}"
+        ordinal = f" | {self.before + 1}" if self.before else ""
+        return f"{owner} | {statement[:70]} | {self.fault}{ordinal}"
 
     @property
     def fault(self):
@@ -95,7 +101,11 @@ class Mutation(NamedTuple):
 
 def mutations(tree):
     """List all mutations of a module's tree, in a fixed order."""
-    return list(_of_block(tree.body, ()))
+    found, called = [], Counter()
+    for mutation in _of_block(tree.body, ()):
+        found.append(mutation._replace(before=called[mutation.key]))
+        called[mutation.key] += 1
+    return found
 
 
 def mutated(source, place):

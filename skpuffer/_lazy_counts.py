@@ -74,7 +74,12 @@ def tally_lazily(
         # Each once, in the order of X.
         named = (columns, places["secret"], places["prior"])
         wanted = [name for spec in named for name in as_list(spec)]
-    rest, counts = read_counts(count_groups(X, wanted, grid, _COUNT), _COUNT)
+    steps = grid
+    if grid is not None and not isinstance(grid, Mapping):
+        # Labels that are numbers stay as they are: rounding would join secret values.
+        labelled = [*as_list(places["secret"]), *as_list(places["prior"])]
+        steps = {name: grid for name in without_rows(X).columns if name not in labelled}
+    rest, counts = read_counts(count_groups(X, wanted, steps, _COUNT), _COUNT)
     refuse_many_rows(sum(counts.tolist()))
     read = read_chunk(rest, labels=labels, weight=None, counts=counts, **chosen)
     return Tally() if read is None else Tally().plus(Tally.of(*read), max_distinct)

@@ -36,8 +36,13 @@ def item_text(item: Any, among: Any) -> str:
     --------
     >>> item_text("age", ["age", "pay"]), item_text(30.5, [30.5] * 100)
     ("'age'", 'a float')
+    >>> item_text(30.5, [[30.5, 1.0]])
+    'a float'
     """
     if getattr(among, "shape", ()) or len(among) > MOST_ITEMS:
+        return _kind_text(item)
+    rows = any(hasattr(one, "__len__") and not isinstance(one, str) for one in among)
+    if rows and isinstance(item, (str, numbers.Number)):
         return _kind_text(item)
     return value_text(item)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._checks import refuse_swapped
-from skpuffer._text import label_text, listed
+from skpuffer._text import group_text, label_text, listed
 from skpuffer._validation import read_again
 from skpuffer.core.calibration import Budget, Exact, MixtureWitness, Pair, Transport
 from skpuffer.core.channels import RowPair, exact_divergence
@@ -118,17 +118,26 @@ def held_out_divergence(
                         "holds": value <= guarantee.epsilon,
                     }
                 )
-    seen = {frozenset(line["pair"]) for line in lines}
-    missing = [pair for pair in guarantee.pairs if frozenset(pair) not in seen]
-    shown = listed([f"{label_text(a)} – {label_text(b)}" for a, b in missing])
+    seen = {
+        (line["prior"] if guarantee.priors else None, frozenset(line["pair"]))
+        for line in lines
+    }
+    lacking = [
+        group_text(prior, f"{label_text(a)} – {label_text(b)}")
+        for prior in guarantee.priors or (None,)
+        for a, b in guarantee.pairs
+        if (prior, frozenset((a, b))) not in seen
+        and not {(prior, a, b), (prior, b, a)} & set(guarantee.skipped)
+    ]
     if not lines:
         raise ParameterError(
-            f"X has rows of no pair that was fitted ({shown}), and nothing could be said: "
-            "give rows with secret values of the fit"
+            f"X has rows of no pair that was fitted ({listed(lacking)}), and nothing "
+            "could be said: give rows with secret values of the fit"
         )
-    if missing:
+    if lacking:
         warnings.warn(
-            f"X lacks rows of pairs that were fitted, and nothing is said of them: {shown}",
+            "X lacks rows of pairs that were fitted, and nothing is said of them: "
+            f"{listed(lacking)}",
             SkippedPairWarning,
             stacklevel=2,
         )

@@ -366,6 +366,8 @@ def _written(value: Any) -> Hashable:
     if type(value) is np.ndarray and value.dtype.kind in "biufcUS":
         return value.dtype.str, value.shape, value.tobytes()
     if type(value) is np.ndarray:
+        if value.dtype != object:
+            return None  # Dates and records, as lists, could be something else.
         value = value.tolist()
     kind: type
     if type(value) is dict:

@@ -346,7 +346,11 @@ def of_many_numbers(given):
     yield lambda: SeededBits(given, 0)
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def as_rows(values):
+    return [list(values)]
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, as_rows])
 @pytest.mark.parametrize("values", [[-VALUE] * 40, [WORD] * 40], ids=["far", "words"])
 def test_no_single_one_of_many_numbers_is_shown(kind, values):
     for call in of_many_numbers(kind(values)):

@@ -329,3 +329,22 @@ def test_a_query_takes_no_weights_beside_it():
     rows = pl.LazyFrame({"x": [0.0, 1.0], "s": ["a", "b"]})
     with pytest.raises(ParameterError, match="have no places"):
         ConditionalCounts(secret="s").update(rows, sample_weight=[1, 2])
+
+
+def test_a_grid_rounds_no_label_of_a_query():
+    rows = pl.DataFrame(
+        {
+            "x": [0.2, 1.3, 0.9, 2.2],
+            "s": [0.1, 0.4, 0.1, 1.6],
+            "p": [0.3, 0.3, 0.2, 0.3],
+        }
+    )
+    for places in (
+        {"secret": "s"},
+        {"secret": "s", "prior": "p"},
+        {"secret": ["s", "p"]},
+    ):
+        counts = ConditionalCounts.from_frame(rows.lazy(), grid=1.0, **places)
+        expected = ConditionalCounts.from_frame(rows, grid=1.0, **places)
+        pd.testing.assert_frame_equal(counts.to_frame(), expected.to_frame())
+        assert set(counts.to_frame()["s"]) == {0.1, 0.4, 1.6}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -153,14 +154,16 @@ def interrupted(run, at):
 )
 def test_an_interrupt_anywhere_in_fit_leaves_the_estimator_as_it_was(kind, columns):
     frame = pd.DataFrame(ROWS[:80, :columns]).rename(columns=str).assign(s=SECRET[:80])
-    fitted, fresh = kind(secret="s").fit(frame), kind(secret="s")
-    before, unfitted = pickle.dumps(fitted), pickle.dumps(fresh)
+    fitted = kind(secret="s").fit(frame)
+    before, unfitted = pickle.dumps(fitted), pickle.dumps(kind(secret="s"))
     other = frame.assign(**{"0": frame["0"] * 3})
     at, stops = 1, 0
     while interrupted(lambda: fitted.fit(other), at):
         assert pickle.dumps(fitted) == before
-        assert interrupted(lambda: fresh.fit(frame), at)
-        assert pickle.dumps(fresh) == unfitted
+        # On other rows it may end in fewer calls.
+        fresh = kind(secret="s")
+        if interrupted(partial(fresh.fit, frame), at):
+            assert pickle.dumps(fresh) == unfitted
         # Closely at first, then in growing strides: fits make thousands of calls.
         at += 1 + at // 12
         stops += 1

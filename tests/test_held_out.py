@@ -94,7 +94,7 @@ def test_each_column_pair_and_prior():
     assert set(found["column"]) == {"age", "pay"}
     assert found["holds"].all()
     # A pair that does not occur is left out.
-    with pytest.warns(SkippedPairWarning, match="nothing is said of them: M – X"):
+    with pytest.warns(SkippedPairWarning, match="said of them: n: M – X, s: M – X$"):
         some = held_out_divergence(noise, frame[(frame["sex"] != "X")])
     assert set(some["pair"]) == {("F", "M")}
 
@@ -289,3 +289,13 @@ def test_pairs_without_rows_are_named():
     ):
         found = held_out_divergence(noise, fewer)
     assert found["pair"].tolist() == [("a", "c")]
+
+
+def test_a_pair_that_lacks_rows_under_one_prior_is_named():
+    frame = people(0).assign(region=np.tile(["n", "s"], 200))
+    noise = RenyiPufferfishLaplace(secret="sex", prior="region", scope="column")
+    noise.fit(frame)
+    fewer = frame[(frame["region"] == "n") | (frame["sex"] == "F")]
+    with pytest.warns(SkippedPairWarning, match="said of them: s: F – M$"):
+        found = held_out_divergence(noise, fewer)
+    assert set(found["prior"]) == {"n"}

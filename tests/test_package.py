@@ -87,7 +87,8 @@ def text_files():
     for path in [*ROOT.iterdir(), *paths]:
         if not built.isdisjoint(path.parents):
             continue
-        if path.is_file() and "__pycache__" not in path.parts and path.name[0] != ".":
+        made = not {"__pycache__", ".hypothesis"}.isdisjoint(path.parts)
+        if path.is_file() and not made and path.name[0] != ".":
             yield path.relative_to(ROOT).as_posix(), path.read_bytes()
 
 

@@ -354,19 +354,21 @@ def test_weights_are_matched_by_position():
     assert again.scale_.tolist() == plain.scale_.tolist()
 
 
+@quiet
 def test_every_prediction_of_a_pipeline_is_a_release():
     class Echo(DummyRegressor):
         def predict(self, X):
             return np.asarray(X)[:, 0]
 
     rows = people()[["age", "sex"]]
-    model = make_pipeline(RenyiPufferfishLaplace(secret="sex"), Echo())
+    noise = RenyiPufferfishLaplace(secret="sex", random_state=0)
+    model = make_pipeline(noise, Echo())
     model.fit(rows, rows["age"])
     first, second = model.predict(rows), model.predict(rows)
     # The difference is one of two independent noises, not zero anywhere.
     assert (first != second).mean() > 0.99
     scale = model[0].scale_[0]
-    assert 1.2 * scale < np.std(first - second) < 2.8 * scale
+    assert 1.8 * scale < np.std(first - second) < 2.2 * scale
 
 
 @quiet
@@ -535,9 +537,11 @@ def test_a_forked_process_knows_of_an_effort():
     with coupling_effort(solves=7):
         child = os.fork()
         if child == 0:
-            with effort_of_a_fit(0) as effort:
-                os.write(write, str(effort.solves).encode())
-            os._exit(0)
+            try:
+                with effort_of_a_fit(0) as effort:
+                    os.write(write, str(effort.solves).encode())
+            finally:
+                os._exit(0)
     os.waitpid(child, 0)
     assert os.read(read, 9) == b"7"
     os.close(read)

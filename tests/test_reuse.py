@@ -1,5 +1,6 @@
 """Fits on equal data share their reading and couplings, and nothing else changes."""
 
+import contextlib
 import gc
 import math
 import pickle
@@ -654,3 +655,15 @@ def test_cross_validation(couplings):
             )
             assert len(scores["test_score"]) == 4
     assert (reuse.hits, len(couplings)) == (4, 4)
+
+
+def test_parameters_of_another_type_are_not_taken_for_the_same():
+    days = np.array([[1, 2]]).astype("datetime64[ns]")
+    for pairs in (days, days.view("timedelta64[ns]"), days.astype(object)):
+        noise = RenyiPufferfishLaplace(secret_pairs=[(1, 2)])
+        secret = np.tile([1, 2], ROWS // 2)
+        with reuse_fits() as reuse:
+            noise.fit(X[:, :1], secret=secret)
+            with contextlib.suppress(ParameterError):
+                noise.set_params(secret_pairs=pairs).fit(X[:, :1], secret=secret)
+        assert reuse.hits == 0

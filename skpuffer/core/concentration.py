@@ -128,7 +128,7 @@ class PlugInMargin:
         # In units of the estimate, which may be too large to exponentiate.
         norm = share * (plug_in + math.log1p(-self._loss))
         left = math.log(self._deviation) - share * math.log(self.reg) - norm
-        return (norm + math.log1p(-math.exp(left))) / share if left < 0 else -math.inf
+        return (norm + math.log(-math.expm1(left))) / share if left < 0 else -math.inf
 
     @property
     def _share(self) -> float:

@@ -244,6 +244,7 @@ class AuditDisplay:
         n = min(_length(rows) for rows in (X, Y) if rows is not None)
         if sizes is None:
             sizes = np.geomspace(min(_LEAST, n), n, _SIZES).round().tolist()
+        sizes = sizes if hasattr(sizes, "__len__") else list(sizes)
         chosen = sorted({_size(size, sizes) for size in sizes})
         if not chosen or chosen[-1] > n:
             raise ParameterError(

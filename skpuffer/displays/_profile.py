@@ -191,6 +191,7 @@ class PrivacyProfileDisplay:
         if promised is not None:
             try:
                 alpha, epsilon = promised
+                promised = alpha, epsilon  # From an iterator, too.
             except (TypeError, ValueError):
                 raise ParameterError(
                     f"promised={value_text(promised)} must be a pair (alpha, epsilon)"

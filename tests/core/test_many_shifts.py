@@ -170,7 +170,7 @@ def test_divergences_at_several_orders(law, copies):
             ]
             # Bounds, if rough ones; no less than the sums at one order.
             assert (found >= np.array(one) * (1 - 1e-14)).all()
-            np.testing.assert_allclose(found, one, rtol=2.0**-19)
+            np.testing.assert_allclose(found, one, rtol=2.0**-18)
 
 
 def test_a_calibration_bounds_orders_one_by_one_where_it_knows_no_better():
@@ -185,7 +185,7 @@ def test_a_calibration_bounds_orders_one_by_one_where_it_knows_no_better():
     found = many.at(ORDERS.tolist())
     one = [many.divergence(alpha) for alpha in ORDERS.tolist()]
     assert (found >= np.array(one) * (1 - 1e-14)).all()
-    np.testing.assert_allclose(found, one, rtol=2.0**-19)
+    np.testing.assert_allclose(found, one, rtol=2.0**-18)
     assert one[3] > 1 > one[0]
 
 
@@ -307,15 +307,17 @@ def test_moments_are_those_of_the_divergences(law, columns):
     found = shift_moments(law, shifts, alphas=ORDERS, scale=scale)
     small = logs < 700
     assert small.sum() > 200
-    np.testing.assert_allclose(found[small], np.exp(logs[small]), rtol=2.0**-41)
-    assert not (found < np.exp(np.minimum(logs, 700)) * (1 - 2.0**-41)).any()
+    np.testing.assert_allclose(found[small], np.exp(logs[small]), rtol=2.0**-40.9)
+    assert not (found < np.exp(np.minimum(logs, 700)) * (1 - 2.0**-40.9)).any()
 
 
 def test_other_laws_have_no_quick_moments():
     class Derived(Laplace):
         """Laplace noise that may have another divergence."""
 
-    for law in (Derived(), Exponential(0.5)):
+    marked = Laplace()
+    marked.shift_divergence = lambda *_, **given: np.ones(1)
+    for law in (Derived(), marked, Exponential(0.5)):
         assert shift_moments(law, ONE[:, None], alphas=ORDERS, scale=ONE) is None
 
 
@@ -329,4 +331,16 @@ def test_rough_bounds_are_bounds_where_moments_are_near_one(law):
         found = divergences_at(bound, law, ORDERS, scales, 1)
         exact = _many_orders._exactly(bound, law, ORDERS, scales, 1)
         assert (found >= exact * (1 - 1e-14)).all()
-        np.testing.assert_allclose(found, exact, rtol=2.0**-19)
+        np.testing.assert_allclose(found, exact, rtol=2.0**-18)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_rough_bounds_count_what_masses_miss(law):
+    # Cells add up very many masses, and may miss a part of 2^-38 of one.
+    law = LAWS[law]()
+    mass = np.array([0.5, 0.5]) * (1 - 2.0**-36)
+    bound = ShiftBound(np.array([[1.0], [1 - 1e-9]]), mass, grouped=True)
+    for scale in np.logspace(1, 4, 25):
+        at = bound, law, ORDERS, np.array([scale])
+        exact = _many_orders._exactly(*at, 1)
+        assert (divergences_at(*at, 1) >= exact * (1 - 1e-14)).all()

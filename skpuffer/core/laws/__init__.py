@@ -5,11 +5,13 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from skpuffer.core.laws._exponential import Exponential
 from skpuffer.core.laws._gaussian import Gaussian
 from skpuffer.core.laws._laplace import Laplace
-from skpuffer.core.laws._moments import shift_moments
 from skpuffer.core.laws._protocol import NoiseLaw, standardised
+from skpuffer.core.prior import FloatArray
 
 # Each makes a law; parameters that a law has are keywords with defaults.
 LAWS: dict[str, Callable[..., NoiseLaw]] = {
@@ -76,3 +78,33 @@ def missing_members(law: Any) -> list[str]:
 def _members() -> list[str]:
     names = {*dir(NoiseLaw), *NoiseLaw.__annotations__}
     return sorted(name for name in names if not name.startswith("_"))
+
+
+def shift_moments(
+    law: NoiseLaw, shifts: FloatArray, *, alphas: FloatArray, scale: FloatArray
+) -> FloatArray | None:
+    """Return exp((α−1) D_α) of each shift, where the law has a quick way to it.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+    shifts : ndarray of shape (m, k)
+    alphas : ndarray of shape (a,)
+        Finite orders above 1.
+    scale : ndarray of shape (k,)
+
+    Returns
+    -------
+    ndarray of shape (a, m) or None
+        To a part of 2^-40.9; infinite beyond the floats. None for other laws, whose
+        divergence may be another than that of the law they are derived from.
+
+    Examples
+    --------
+    >>> shift_moments(Laplace(), np.ones((1, 1)), alphas=np.array([2.0]), scale=np.ones(1))
+    array([[1.85729965]])
+    """
+    if is_own(law) or not isinstance(law, (Laplace, Gaussian)):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return law.moments(standardised(shifts, scale), alphas)

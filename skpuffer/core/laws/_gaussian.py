@@ -40,6 +40,12 @@ class Gaussian:
                 return np.where(squares > 0, math.inf, 0.0)
             return np.asarray(np.asarray(alpha)[..., np.newaxis] / 2 * squares)
 
+    def moments(self, ratio: FloatArray, alphas: FloatArray) -> FloatArray:
+        """exp(α (α−1) Σ r² / 2): see `Laplace.moments`."""
+        squares = np.square(ratio).sum(axis=1)
+        found: FloatArray = np.exp((alphas * (alphas - 1) / 2)[:, np.newaxis] * squares)
+        return found
+
     def wasserstein_exponent(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
     ) -> FloatArray:

@@ -63,6 +63,18 @@ class Laplace:
         total /= excess[..., 0]
         return total
 
+    def moments(self, ratio: FloatArray, alphas: FloatArray) -> FloatArray:
+        """α/(2α−1) e^{(α−1)r} + (α−1)/(2α−1) e^{−αr}, multiplied over the columns.
+
+        The exponentials of (α−1) times the divergences, to a part of 2^-40.9: exponents
+        up to 709 have a few roundings. Shifts in scales, shape (m, k); returns (a, m).
+        """
+        order = alphas[:, np.newaxis, np.newaxis]
+        rising = np.exp((order - 1) * ratio)
+        falling = np.exp(-ratio) / rising
+        found: FloatArray = (order * rising + (order - 1) * falling) / (2 * order - 1)
+        return found[..., 0] if ratio.shape[1] == 1 else found.prod(axis=-1)
+
     def wasserstein_exponent(
         self, shifts: ArrayLike, *, alpha: float, scale: ArrayLike
     ) -> FloatArray:
