@@ -20,8 +20,14 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from skpuffer import RenyiPufferfishCategorical as Categorical
-from skpuffer import held_out_divergence
-from skpuffer.core.channels import UNITS, Channel, discrete, ordinal
+from skpuffer import _prior_models, held_out_divergence
+from skpuffer.core.channels import (
+    UNITS,
+    Channel,
+    discrete,
+    ordinal,
+    population_rows,
+)
 from skpuffer.exceptions import (
     CategoriesFromDataWarning,
     ExcessiveNoiseWarning,
@@ -767,6 +773,20 @@ def test_the_population_keeps_the_promise_as_often_as_stated():
         values = [math.log((a**4 * b**-3.0).sum()) / 3 for a, b in ((p, q), (q, p))]
         failed += max(values) > 0.1
     assert failed <= 15
+
+
+@quiet
+def test_columns_and_groups_share_what_may_fail(monkeypatch):
+    asked = []
+
+    def bounds(group, size, beta):
+        asked.append(beta)
+        return population_rows(group, size, beta)
+
+    monkeypatch.setattr(_prior_models, "population_rows", bounds)
+    table = people().assign(sex=np.tile(["F", "M", "X"], 80))
+    fitted(table, prior_model="population", confidence=0.9)
+    assert asked == pytest.approx([0.1 / 2 / 3] * 6)
 
 
 def test_the_secret_may_be_routed():
