@@ -4,3 +4,6 @@ import os
 
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# The pages have a file of this name, too.
+collect_ignore = ["conftest.py"]

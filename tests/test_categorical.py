@@ -785,7 +785,7 @@ def test_columns_and_groups_share_what_may_fail(monkeypatch):
 
     monkeypatch.setattr(_prior_models, "population_rows", bounds)
     table = people().assign(sex=np.tile(["F", "M", "X"], 80))
-    fitted(table, prior_model="population", confidence=0.9)
+    fitted(table, prior_model="population", scope="column", confidence=0.9)
     assert asked == pytest.approx([0.1 / 2 / 3] * 6)
 
 
