@@ -143,7 +143,7 @@ def test_samples_fall_short_of_their_population_no_more_often_than_said(examples
             truth = truth.fit(frame_of(whole), sample_weight=whole.weight).scale_
             n = draw(st.sampled_from([20, 60, 300]))
             rng = np.random.default_rng(draw(st.integers(0, 2**20)))
-            for _ in range(4):
+            for _ in range(4 if examples > 3 else 24):
                 sample = sampled(values, groups, n, rng)
                 found = clone(made).fit(frame_of(sample)).scale_
                 tallies.add(confidence, (found < truth * (1 - 1e-6)).any())
@@ -182,7 +182,7 @@ def test_released_categories_of_the_population_keep_the_promise_as_said(examples
             n = draw(st.sampled_from([20, 60, 300]))
             rng = np.random.default_rng(draw(st.integers(0, 2**20)))
             sets = {"x": labels}
-            for _ in range(4):
+            for _ in range(4 if examples > 3 else 24):
                 sample = sampled(values, groups, n, rng)
                 found = clone(made).fit(frame_of(sample, labels))
                 channels = channels_of(found, sets, ["x"])
