@@ -285,14 +285,22 @@ def test_a_failed_refinement_costs_noise_alone(monkeypatch):
 
 
 def test_plans_are_solved_again_as_long_as_that_gains(monkeypatch):
-    rng = np.random.default_rng(95)
-    distances = random_metric(rng, 3)
-    sides = [Conditional.from_rows(random_rows(rng, 7, 3)) for _ in range(2)]
-    pair = RowPair(*sides, np.array([1.0, 0.5]), (None, distances))
     law, budget = LAWS["gaussian"](), Budget(8.0, 0.5)
-    found = RowTransport().calibrate(pair, law, budget).unit
-    monkeypatch.setattr(_transport, "_MAX_REFINEMENTS", 1)
-    assert found < 0.997 * RowTransport().calibrate(pair, law, budget).unit
+
+    def gain(seed):
+        rng = np.random.default_rng(seed)
+        distances = random_metric(rng, 3)
+        sides = [Conditional.from_rows(random_rows(rng, 7, 3)) for _ in range(2)]
+        pair = RowPair(*sides, np.array([1.0, 0.5]), (None, distances))
+        found = RowTransport().calibrate(pair, law, budget).unit
+        with monkeypatch.context() as patch:
+            patch.setattr(_transport, "_MAX_REFINEMENTS", 1)
+            return 1 - found / RowTransport().calibrate(pair, law, budget).unit
+
+    # Which of them gain depends on the plan that a solver begins with.
+    gains = [gain(seed) for seed in range(85, 105)]
+    assert min(gains) >= -1e-9
+    assert max(gains) > 1e-4
 
 
 def test_a_plan_that_needs_more_is_not_kept(monkeypatch):
