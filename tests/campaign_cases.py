@@ -38,6 +38,15 @@ def runs(examples):
     return pytest.mark.parametrize("examples", [pytest.param(examples, id="few"), many])
 
 
+def assert_refused(fit, noise, error):
+    """Fit in vain, with an error of that name, and leave the estimator as it was."""
+    before = dict(vars(noise))
+    with pytest.raises((ValueError, CalibrationError)) as caught:
+        fit()
+    assert type(caught.value).__name__ == error
+    assert vars(noise) == before
+
+
 def attempt(fit, books):
     """Fit, and count what is refused with good reason."""
     try:

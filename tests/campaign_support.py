@@ -205,10 +205,6 @@ def chosen_pairs(draw, table):
 # --- kinds of frames ------------------------------------------------------------
 
 
-def _integers(values, dtype):
-    return values.astype(dtype)
-
-
 def _pandas(columns):
     return pd.DataFrame(columns)
 
@@ -231,11 +227,6 @@ def _odd_rows(columns):
     frame = pd.DataFrame(columns)
     frame.index = [f"row {7 * i % 1000}" for i in range(len(frame))]
     return frame
-
-
-def _decimals(columns):
-    """Write numbers as categories whose values are numbers."""
-    return pd.DataFrame({name: pd.Categorical(v) for name, v in columns.items()})
 
 
 def _in_chunks(columns):
